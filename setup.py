@@ -1,0 +1,52 @@
+"""Builds the one extension module. Everything else is in pyproject.toml.
+
+Switches (environment): QWENPARSE_SANITIZE=fuzzer,address,undefined · QWENPARSE_COVERAGE=1 · QWENPARSE_DEBUG=1
+· QWENPARSE_PLANT=1 (a planted bug, for measuring the fuzzers).
+"""
+
+import os
+import sys
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+if sys.implementation.name != "cpython":
+    sys.exit("qwenparse: the core is a CPython extension; this interpreter is " + sys.implementation.name)
+
+sanitize = [s for s in os.environ.get("QWENPARSE_SANITIZE", "").split(",") if s]
+coverage = bool(os.environ.get("QWENPARSE_COVERAGE"))
+debug = bool(os.environ.get("QWENPARSE_DEBUG"))
+
+compile_args = ["-O1", "-g", "-fno-omit-frame-pointer"] if sanitize else ["-O2", "-g0"]
+if sys.platform == "win32":
+    compile_args = ["/O2"]
+flags = {
+    "fuzzer": ["-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=stack-depth"],
+    "address": ["-fsanitize=address"],
+    "undefined": ["-fsanitize=undefined", "-fno-sanitize-recover=undefined"],
+}
+unknown = sorted(set(sanitize) - set(flags))
+if unknown:
+    sys.exit(f"qwenparse: QWENPARSE_SANITIZE does not know {', '.join(unknown)}; it takes {', '.join(flags)}")
+for name in sanitize:
+    compile_args += flags[name]
+
+macros = [("CYTHON_TRACE_NOGIL", "1")] if coverage else []
+if os.environ.get("QWENPARSE_PLANT"):
+    macros.append(("QWENPARSE_PLANT", "1"))
+
+setup(
+    ext_modules=cythonize(
+        [
+            Extension(
+                "qwenparse._core",
+                ["src/qwenparse/_core.pyx"],
+                define_macros=macros,
+                extra_compile_args=compile_args,
+                extra_link_args=[f for name in sanitize for f in flags[name] if "coverage" not in f],
+            )
+        ],
+        compiler_directives={"linetrace": coverage, "boundscheck": debug, "wraparound": False},
+        force=bool(sanitize or coverage or debug),
+    )
+)
