@@ -1,10 +1,32 @@
 # cython: language_level=3, binding=False, embedsignature=True, embedsignature.format=clinic
 # cython: boundscheck=False, wraparound=False, initializedcheck=False, autotestdict=False
 # cython: freethreading_compatible=True
-"""The machine."""
+"""The lossless streaming parser.
+
+THEORY
+"""
 
 cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memmove
 
+from qwenparse._json cimport (
+    J_AFTER, J_DONE, J_ESCAPE, J_EXP, J_FRAC, J_HEX, J_INT, J_STRING, J_ZERO,
+    JE_DONE, JE_END, JE_END_BEFORE, JE_FAULT, JE_KEY, JE_KEY_START, JE_MEMORY, JE_NONE, JE_START,
+    Json, is_json_ws, json_copy, json_init, json_step,
+)
+from qwenparse._scan cimport (
+    Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
+    PyUnicode_KIND, PyUnicode_READ, PyUnicode_Substring,
+    blanks_since_newline, find_char, holds_broken, is_ws, line_feed, line_reset,
+)
+
+from json import JSONDecoder
+from operator import index as operator_index
+from os import urandom
+
+from . import errors, formats
 
 # ---------------------------------------------------------------------------------------------------- events
 
@@ -275,3 +297,2855 @@ cdef class Delta:
 
     def __reduce__(self):
         return Delta, (self.reasoning, self.content, self.calls, self.issues)
+
+
+# --------------------------------------------------------------------------------------------------- machine
+
+cdef enum:
+    TAG_THINK = 0
+    TAG_THINK_CLOSE = 1
+    TAG_CALL = 2
+    TAG_CALL_CLOSE = 3
+    TAG_FN = 4
+    TAG_FN_CLOSE = 5
+    TAG_PARAM = 6
+    TAG_PARAM_CLOSE = 7
+    NO_TAG = -1
+
+cdef enum:
+    B_THINK = 1
+    B_THINK_CLOSE = 2
+    B_CALL = 4
+    B_CALL_CLOSE = 8
+    B_FN = 16
+    B_FN_CLOSE = 32
+    B_PARAM = 64
+    B_PARAM_CLOSE = 128
+
+# How much of a tag has been read.
+cdef enum:
+    READ_NONE = 0       # no tag, or only a proper prefix of one
+    READ_OPEN = 1       # the literal part; its NAME or variant is not finished
+    READ_WHOLE = 2
+    READ_BROKEN = 3     # the literal part, but the NAME broke off at `end`
+
+# What reading said.
+cdef enum:
+    DONE = 0
+    MORE = 1            # undecided: the window ends here and the turn goes on
+    OVER = 2            # more whitespace than a window
+
+cdef enum:
+    S_REASONING = 0
+    S_CONTENT = 1
+    S_BLOCK = 2         # behind a call, before its wrapper ends
+    S_FUNCTION = 3
+    S_VALUE = 4
+    S_JSON = 5
+    S_BROKEN = 6
+    S_END = 7
+
+# Actions: what `_decide_*` says of a candidate.
+cdef enum:
+    A_TEXT = 0
+    A_HOLD = 1
+    A_THINK_OPEN = 2
+    A_THINK_CLOSE = 3
+    A_LATE_CLOSE = 4
+    A_DROP_CLOSE = 5
+    A_KEEP_CLOSE = 6
+    A_STRAY = 7
+    A_CALL = 8
+    A_JSON_CALL = 9
+    A_BARE_CALL = 10
+    A_CUT_CALL = 11
+    A_VALUE_CLOSE = 12
+    A_VALUE_BREAK = 13
+    A_VALUE_CUT = 14
+    A_LEAVE = 15
+    A_WRAPPER_CLOSE = 16
+    A_BLOCK = 17
+    A_JSON_BLOCK = 18
+    A_CUT_TAG = 19
+
+# What a JSON call has reached.
+cdef enum:
+    JP_MORE = 0
+    JP_FAULT = 1
+    JP_NAME = 2
+    JP_ARGS = 3
+    JP_ARGS_END = 4
+    JP_END = 5
+    JP_AGAIN = 6        # a second name or a second arguments
+    JP_LONG = 7
+
+cdef enum:
+    MEMBER_OTHER = 0
+    MEMBER_NAME = 1
+    MEMBER_ARGS = 2
+    MEMBER_ALIAS = 3
+
+cdef enum:
+    K_THINK_OPEN, K_THINK_BODY, K_THINK_CLOSE, K_LATE_CLOSE, K_WS, K_CONTENT
+    K_CALL_OPEN, K_FN_OPEN, K_NAME, K_FN_OPEN_END, K_PARAM_OPEN, K_KEY, K_PARAM_OPEN_END
+    K_LEAD, K_VALUE, K_TRAIL, K_PARAM_CLOSE, K_FN_CLOSE, K_CALL_CLOSE
+    K_JSON_OPEN, K_JSON_NAME, K_JSON_ARGS, K_JSON_CLOSE
+    K_JUNK, K_STRAY, K_STOP, K_TRAILING
+    # zero-width records
+    R_CALL, R_ARG, R_TEXT, R_ARG_END, R_CALL_END, R_ISSUE, R_CUT
+
+cdef enum:
+    MODE_NONE = 0
+    MODE_EVENTS = 1
+    MODE_DELTA = 2
+
+cdef enum:
+    FRESH_NO = 0
+    FRESH_AUTO = 1
+    FRESH_CONTENT = 2
+    FRESH_REASONING = 3
+
+cdef struct Lex:
+    int tag
+    int read
+    unsigned int could      # tags of which the text up to the end is a proper prefix
+    Py_ssize_t start
+    Py_ssize_t end
+    Py_ssize_t at           # resume here
+
+cdef struct Rec:
+    int kind
+    int aux
+    Py_ssize_t start
+    Py_ssize_t end
+
+
+cdef tuple KINDS = formats.KINDS
+cdef Py_ssize_t WINDOW = formats.WINDOW
+cdef Py_ssize_t NAME_LIMIT = formats.NAME_LIMIT
+cdef Py_ssize_t VARIANT_LIMIT = formats.VARIANT_LIMIT
+cdef dict ISSUE_NUMBER = {code: i for i, code in enumerate(formats.ISSUE_CODES)}
+cdef tuple STATE_OF = (
+    formats.State.REASONING, formats.State.CONTENT, formats.State.CALL, formats.State.FUNCTION, formats.State.VALUE,
+    formats.State.ARGUMENTS, formats.State.BROKEN, formats.State.CLOSED,
+)
+cdef object STATE_START = formats.State.START
+cdef object DEFAULT_POLICY = formats.Policy()
+cdef object json_loads = JSONDecoder(strict=False).decode
+cdef tuple FED = ("nothing", "str", "bytes", "token ids")
+
+cdef enum:
+    FED_STR = 1
+    FED_BYTES = 2
+    FED_IDS = 3
+
+cdef char TAG_TEXT[8][16]
+cdef Py_ssize_t TAG_LEN[8]
+
+
+cdef void _load_tags() except *:
+    cdef Py_ssize_t i, k
+    cdef str tag
+    assert len(formats.TAGS) == 8
+    for i in range(8):
+        tag = formats.TAGS[i]
+        TAG_LEN[i] = len(tag)
+        for k in range(len(tag)):
+            TAG_TEXT[i][k] = <char> <int> tag[k]
+
+
+_load_tags()
+
+cdef object _make_toolset = None
+cdef object _make_turn = None
+cdef object _open_turn = None
+
+
+def install(make_toolset, make_turn, open_turn):
+    """Gives the core what it must not import: tools -> ToolSet, record -> Turn, prompt -> (format, tail)."""
+    global _make_toolset, _make_turn, _open_turn
+    _make_toolset = make_toolset
+    _make_turn = make_turn
+    _open_turn = open_turn
+
+
+def _default_id():
+    return "call_" + urandom(12).hex()
+
+
+cdef inline str _clean_name(str written, bint* quoted):
+    """NAME: surrounding blanks and one pair of matching quotes removed."""
+    cdef str name = written.strip(" \t")
+    quoted[0] = False
+    if len(name) >= 2 and name[0] == name[len(name) - 1] and (name[0] == u'"' or name[0] == u"'"):
+        name = name[1:len(name) - 1]
+        quoted[0] = True
+    return name
+
+
+cdef inline bint _plain(str name):
+    """No whitespace and no '=' in it."""
+    cdef Py_UCS4 c
+    for c in name:
+        if is_ws(c) or c == 61:
+            return False
+    return True
+
+
+cdef bint _holds_object(str source) except -1:
+    """Whether a JSON string (its source, quotes included) holds a JSON object and only that."""
+    cdef str text = json_loads(source)
+    cdef Json j
+    cdef Py_UCS4 c
+    cdef int said
+    cdef bint ok = True
+    j.stack = NULL
+    j.capacity = 0
+    json_init(&j)
+    try:
+        for c in text:
+            if j.state == J_DONE or (j.depth == 0 and c != 123):
+                if not is_json_ws(c):
+                    ok = False
+                    break
+                continue
+            said = json_step(&j, c)
+            if said & JE_MEMORY:
+                raise MemoryError
+            if said & JE_FAULT:
+                ok = False
+                break
+        return ok and j.state == J_DONE
+    finally:
+        free(j.stack)
+
+
+cdef class _Machine:
+    """One turn being read. `Parser` and `DeltaParser` are this with two shapes of result."""
+
+    # settings
+    cdef readonly object format
+    cdef readonly object policy
+    cdef readonly object tools
+    cdef readonly object tokens
+    cdef readonly Py_ssize_t max_held
+    cdef readonly bint record
+    cdef object start
+    cdef object id_factory
+    cdef dict declared              # tool name -> names of its parameters, or None
+    cdef bint known                 # tools were given
+    cdef bint callable              # call tags mean anything at all
+    cdef bint xml
+    cdef bint by_id                 # the id tags count only where their id was sampled
+    cdef unsigned int id_tags
+    cdef char in_reasoning          # policy call_in_reasoning: 0 never, 1 line, 2 always
+    cdef bint bare, call_in_fence, drop_close, close_cut, first_close, unknown_is_text
+    cdef int mode
+
+    # the window: either the piece that was fed, or `buffer`, which begins with what was held
+    cdef int kind
+    cdef void* data
+    cdef Py_ssize_t n
+    cdef Py_ssize_t base            # position of the window's first character
+    cdef str piece                  # the piece, if the window is just that
+    cdef unsigned int* buffer
+    cdef Py_ssize_t capacity
+
+    # where we are in the window: [p, t) is decided text, [t, i) is whitespace (and strays) not decided, i is next
+    cdef Py_ssize_t p, t, i
+    cdef Py_ssize_t run             # length of the whitespace run that ends at i, strays included
+    cdef Py_ssize_t late_at         # where in [t, i) the owed </think> stands, or -1
+    cdef Py_ssize_t emitted         # position up to which events were reported
+    cdef int state
+    cdef char fresh                 # a leading <think> would still count
+    cdef bint over                  # the run is longer than a window: it is text
+    cdef bint strays                # [t, i) holds strays
+    cdef bint stray_ok              # only whitespace and strays since the end of a call
+    cdef bint owed                  # reasoning was ended by a call: one </think> may come late
+    cdef bint any_reasoning, any_content
+    cdef bint closing, ended        # the input ends here; by the model
+    cdef bint incomplete
+    cdef bint prefixing
+    cdef bint busy
+    cdef Line line
+
+    # a candidate and what follows it
+    cdef int stages                 # how many of tag, ws, tag2, ws2 have been begun
+    cdef Lex tag, tag2
+    cdef Py_ssize_t ws, ws2         # where those whitespace runs have been read to
+    cdef object name                # of tag2 or tag, cleaned, once known
+    cdef bint quoted
+
+    # a call
+    cdef Py_ssize_t call            # index of the current or last call, -1 before the first
+    cdef bint call_open             # ToolCallStart without ToolCallEnd
+    cdef bint arg_open
+    cdef bint wrapper               # it began with <tool_call>
+    cdef bint from_reasoning
+    cdef bint call_complete         # the last one
+    cdef Py_ssize_t blocks          # in this wrapper
+    cdef object params              # declared parameters of the current tool, None if unknown
+    cdef set given
+    cdef Py_ssize_t closed_params
+    cdef bint unclosed_params       # a value ended without its closing tag
+    cdef bint junk                  # in a run of junk that holds more than whitespace
+    cdef Py_ssize_t newlines        # in the whitespace behind junk
+    cdef Py_ssize_t blank           # where the first of them stands
+    cdef bint at_value_start, discard, value_bol
+    cdef Json json
+    cdef Py_ssize_t j_start, j_at, j_key, j_val
+    cdef int j_member, j_current
+    cdef bint j_first, j_name, j_args, j_args_string, j_args_closed, j_args_done, j_alias, j_long, j_started
+    cdef object pending_name        # of a JSON call that was admitted but not reported yet
+    cdef list j_text                # source so far of arguments that are a string
+    cdef bint in_string             # S_BROKEN: the fault stands in a string
+    cdef bint escaped
+
+    # output
+    cdef list out
+    cdef object d_reasoning, d_content          # None, a str, or a list of them
+    cdef list d_calls, d_issues
+    cdef list notes                 # (position, code, text) still to be reported
+    cdef Rec* recs
+    cdef Py_ssize_t n_recs, recs_capacity
+    cdef list strings
+    cdef list pieces
+    cdef list carry                 # events of a call begun in the prefix
+    cdef readonly str gen_prefix
+    cdef str stop
+    cdef object turn_cache
+    cdef object unknown_ids
+    cdef readonly Py_ssize_t work   # characters looked at in the slow path, for tests of linearity
+
+    # input
+    cdef int fed                   # 0 nothing yet, 1 str, 2 bytes, 3 ids
+    cdef unsigned char pending[4]
+    cdef int n_pending
+    cdef bint broken_before         # the last character was an undecodable byte
+    cdef long long* certain         # positions of tags whose id was sampled, in order
+    cdef Py_ssize_t n_certain, certain_capacity, certain_head
+    cdef unsigned int* ids          # all ids that were fed
+    cdef Py_ssize_t n_ids, ids_capacity
+    cdef Py_ssize_t table_size
+    cdef object table_refs
+    cdef const char* table_blob
+    cdef const unsigned int* table_offsets
+    cdef const unsigned char* table_kinds
+
+    def __cinit__(self):
+        self.buffer = NULL
+        self.recs = NULL
+        self.certain = NULL
+        self.ids = NULL
+        self.json.stack = NULL
+        self.json.capacity = 0
+
+    def __dealloc__(self):
+        free(self.buffer)
+        free(self.recs)
+        free(self.certain)
+        free(self.ids)
+        free(self.json.stack)
+
+    def __init__(self, format, *, tools=None, start=None, policy=None, tokens=None, str tags not None="ids",
+                 id_factory=None, bint record=True, Py_ssize_t max_held=1 << 20):
+        self.format = formats.get_format(format)
+        self.policy = DEFAULT_POLICY if policy is None else policy
+        if not isinstance(self.policy, formats.Policy):
+            raise TypeError(f"policy must be a qwenparse.Policy, not {type(policy).__name__}")
+        if start is None:
+            start = self.format.start
+        if start not in ("reasoning", "content", "auto"):
+            raise errors.FormatError(f"start={start!r}: it takes 'reasoning', 'content', 'auto'")
+        if tags not in ("ids", "text"):
+            raise errors.FormatError(f"tags={tags!r}: it takes 'ids', 'text'")
+        if max_held < 1:
+            raise ValueError("max_held must be at least 1")
+        self.start = start
+        self.tools = _make_toolset(tools)
+        self.declared = self.tools.declared
+        self.known = self.tools.known
+        self.callable = not self.known or bool(self.declared)
+        self.xml = self.format.dialect == "xml"
+        self.tokens = tokens
+        self.by_id = tokens is not None and tags == "ids"
+        self.id_tags = 0
+        if tokens is not None:
+            for i in range(4):
+                if formats.TAGS[i] in tokens.tag_ids:
+                    self.id_tags |= 1 << i
+            self._load_table(tokens)
+        self.id_factory = _default_id if id_factory is None else id_factory
+        self.record = record
+        self.max_held = max_held
+        cdef object p = self.policy
+        self.in_reasoning = 0 if p.call_in_reasoning == "never" else 1 if p.call_in_reasoning == "line" else 2
+        self.bare = p.bare_function == "declared"
+        self.call_in_fence = p.fenced_call == "call"
+        self.drop_close = p.stray_think_close == "drop"
+        self.close_cut = p.truncated_call == "closed"
+        self.first_close = p.argument_end == "first"
+        self.unknown_is_text = p.unknown_tool == "text"
+        self._begin()
+
+    cdef int _load_table(self, tokens) except -1:
+        """Pointers into the table's buffers, which stay alive with `table_refs`."""
+        cdef bytes blob = tokens.blob
+        cdef bytes offsets = tokens.offsets
+        cdef bytes kinds = tokens.kinds
+        self.table_size = tokens.size
+        if len(kinds) != self.table_size or len(offsets) != 4 * (self.table_size + 1):
+            raise ValueError("the token table's buffers do not fit its size")
+        self.table_refs = (blob, offsets, kinds)
+        self.table_blob = blob
+        self.table_offsets = <const unsigned int*> <const char*> offsets
+        self.table_kinds = <const unsigned char*> <const char*> kinds
+        return 0
+
+    cdef int _begin(self) except -1:
+        """A new turn with the same settings."""
+        self.piece = None
+        self.n = self.base = 0
+        self.p = self.t = self.i = self.run = 0
+        self.late_at = -1
+        self.emitted = 0
+        self.over = self.strays = self.stray_ok = self.owed = False
+        self.any_reasoning = self.any_content = False
+        self.closing = self.ended = self.incomplete = self.prefixing = self.busy = False
+        line_reset(&self.line)
+        self.stages = 0
+        self.name = None
+        self.call = -1
+        self.call_open = self.arg_open = self.wrapper = self.from_reasoning = self.call_complete = False
+        self.given = None
+        self.params = None
+        self.junk = False
+        self.in_string = False
+        self.out = None
+        self.d_reasoning = self.d_content = None
+        self.d_calls = self.d_issues = None
+        self.notes = None
+        self.n_recs = 0
+        self.strings = []
+        self.pieces = []
+        self.carry = None
+        self.gen_prefix = ""
+        self.stop = None
+        self.turn_cache = None
+        self.unknown_ids = None
+        self.work = 0
+        self.fed = 0
+        self.n_pending = 0
+        self.broken_before = False
+        self.n_certain = self.certain_head = 0
+        self.n_ids = 0
+        self.pending_name = None
+        self.j_text = None
+        self.j_long = self.j_started = False
+        if self.start == "reasoning":
+            self.state = S_REASONING
+            self.fresh = FRESH_REASONING
+        else:
+            self.state = S_CONTENT
+            self.fresh = FRESH_CONTENT if self.start == "content" else FRESH_AUTO
+        return 0
+
+    # ------------------------------------------------------------------------------------------- reporting
+
+    cdef inline str _slice(self, Py_ssize_t a, Py_ssize_t b):
+        if self.piece is not None:
+            if a == 0 and b == self.n:
+                return self.piece
+            return PyUnicode_Substring(self.piece, a, b)
+        return PyUnicode_FromKindAndData(4, self.buffer + a, b - a)
+
+    cdef inline int _rec(self, int kind, int aux, Py_ssize_t a, Py_ssize_t b) except -1:
+        cdef Rec* r
+        cdef Rec* grown
+        cdef Py_ssize_t capacity
+        if not self.record:
+            return 0
+        if self.n_recs:
+            r = &self.recs[self.n_recs - 1]
+            if kind < R_CALL and r.kind == kind and r.end == a:
+                r.end = b
+                return 0
+        if self.n_recs == self.recs_capacity:
+            capacity = 16 if self.recs_capacity == 0 else self.recs_capacity * 2
+            grown = <Rec*> realloc(self.recs, capacity * sizeof(Rec))
+            if grown == NULL:
+                raise MemoryError
+            self.recs = grown
+            self.recs_capacity = capacity
+        r = &self.recs[self.n_recs]
+        r.kind = kind
+        r.aux = aux
+        r.start = a
+        r.end = b
+        self.n_recs += 1
+        return 0
+
+    cdef int _event(self, Event e) except -1:
+        if self.mode == MODE_EVENTS:
+            if self.out is None:
+                self.out = [e]
+            else:
+                self.out.append(e)
+        elif self.mode == MODE_DELTA:
+            if self.d_calls is None:
+                self.d_calls = [e]
+            else:
+                self.d_calls.append(e)
+        return 0
+
+    cdef int _emit(self, int kind, Py_ssize_t a, Py_ssize_t b) except -1:
+        """Reports the region [a, b) of the window."""
+        cdef Py_ssize_t cut
+        cdef str text
+        cdef str raw
+        cdef Event e
+        if a >= b:
+            return 0
+        while self.notes is not None:
+            cut = <Py_ssize_t> self.notes[0][0] - self.base
+            if cut >= b:
+                break
+            if cut > a:
+                self._emit_region(kind, a, cut)
+                a = cut
+            self._note()
+        return self._emit_region(kind, a, b)
+
+    cdef int _note(self) except -1:
+        """Reports the first of the notes that wait for their place."""
+        cdef tuple note = self.notes.pop(0)
+        if not self.notes:
+            self.notes = None
+        return self._issue_of(note[1], self.call if S_BLOCK <= self.state <= S_BROKEN else -1, note[2])
+
+    cdef int _emit_region(self, int kind, Py_ssize_t a, Py_ssize_t b) except -1:
+        cdef str text
+        cdef Event e
+        cdef Py_ssize_t start = self.base + a
+        cdef Py_ssize_t clip = 0
+        cdef str whole = None
+        cdef bint value = kind == K_VALUE or kind == K_JSON_ARGS
+        if start < 0:
+            # The region began in the prefix: only a value shows that part, and not in `raw`.
+            if value and not self.prefixing:
+                whole = self._slice(a, b)
+            clip = -start if -start < b - a else b - a
+            a += clip
+            start += clip
+        if start + (b - a) > self.emitted:
+            self.emitted = start + (b - a)
+        if whole is not None:
+            self.strings.append(PyUnicode_Substring(whole, 0, clip))
+            self._rec(R_TEXT, <int> len(self.strings) - 1, start, start)
+        if a < b:
+            self._rec(kind, 0, start, start + b - a)
+        if self.mode == MODE_NONE:
+            return 0
+        if kind == K_THINK_BODY:
+            if a >= b:
+                return 0
+            text = self._slice(a, b)
+            if self.mode == MODE_DELTA:
+                self.d_reasoning = _joined(self.d_reasoning, text)
+                return 0
+            e = ReasoningDelta.__new__(ReasoningDelta)
+        elif kind == K_CONTENT:
+            if a >= b:
+                return 0
+            text = self._slice(a, b)
+            if self.mode == MODE_DELTA:
+                self.d_content = _joined(self.d_content, text)
+                return 0
+            e = ContentDelta.__new__(ContentDelta)
+        elif value:
+            text = self._slice(a, b)
+            e = ArgumentDelta.__new__(ArgumentDelta)
+            e.number = self.call
+            e.value = whole
+        else:
+            if a >= b or self.mode == MODE_DELTA:
+                return 0
+            text = self._slice(a, b)
+            e = Markup.__new__(Markup)
+            e.value = KINDS[kind]
+        e.raw = text
+        e.start = start
+        return self._event(e)
+
+    cdef inline str _at(self, Py_ssize_t a, Py_ssize_t b):
+        """The part of [a, b) that belongs to the completion."""
+        if self.base + a < 0:
+            a = -self.base if -self.base < b else b
+        return "" if a >= b else self._slice(a, b)
+
+    cdef int _start_call(self, str name, Py_ssize_t a, Py_ssize_t b, int kind) except -1:
+        """[a, b) is the name as written, empty if it does not stand here."""
+        cdef Event e
+        cdef str raw = self._at(a, b)
+        self.call += 1
+        self.call_open = True
+        self.call_complete = False
+        cdef str call_id
+        self.busy = True
+        try:
+            call_id = self.id_factory()
+        finally:
+            self.busy = False
+        self.strings.append((name, call_id))
+        self._rec(R_CALL, <int> len(self.strings) - 1, self.emitted, self.emitted)
+        if raw:
+            self._rec(kind, 0, self.emitted, self.emitted + len(raw))
+        if self.mode != MODE_NONE:
+            e = ToolCallStart.__new__(ToolCallStart)
+            e.raw = raw
+            e.start = self.emitted
+            e.number = self.call
+            e.value = name
+            e.extra = call_id
+            self._event(e)
+        self.emitted += len(raw)
+        return 0
+
+    cdef int _start_arg(self, str key, Py_ssize_t a, Py_ssize_t b) except -1:
+        cdef Event e
+        cdef str raw = self._at(a, b)
+        self.arg_open = True
+        self.strings.append(key)
+        self._rec(R_ARG, <int> len(self.strings) - 1, self.emitted, self.emitted)
+        if raw:
+            self._rec(K_KEY, 0, self.emitted, self.emitted + len(raw))
+        if self.mode != MODE_NONE:
+            e = ArgumentStart.__new__(ArgumentStart)
+            e.raw = raw
+            e.start = self.emitted
+            e.number = self.call
+            e.value = key
+            self._event(e)
+        self.emitted += len(raw)
+        return 0
+
+    cdef int _end_arg(self, bint closed) except -1:
+        cdef Event e
+        if not self.arg_open:
+            return 0
+        self.arg_open = False
+        self._rec(R_ARG_END, closed, self.emitted, self.emitted)
+        if self.mode != MODE_NONE:
+            e = ArgumentEnd.__new__(ArgumentEnd)
+            e.raw = ""
+            e.start = self.emitted
+            e.number = self.call
+            e.value = closed
+            self._event(e)
+        return 0
+
+    cdef int _end_call(self, bint complete) except -1:
+        cdef Event e
+        self.call_open = False
+        self.call_complete = complete
+        self._rec(R_CALL_END, complete, self.emitted, self.emitted)
+        if self.mode != MODE_NONE:
+            e = ToolCallEnd.__new__(ToolCallEnd)
+            e.raw = ""
+            e.start = self.emitted
+            e.number = self.call
+            e.value = complete
+            self._event(e)
+        return 0
+
+    cdef int _issue_of(self, str code, Py_ssize_t call, str text) except -1:
+        cdef Event e
+        if self.prefixing and self.mode == MODE_NONE:
+            return 0
+        if self.record:
+            self.strings.append(text)
+            self._rec(R_ISSUE, ISSUE_NUMBER[code], self.emitted, call)
+            self.recs[self.n_recs - 1].aux = ISSUE_NUMBER[code]
+        if self.mode == MODE_NONE:
+            return 0
+        e = Issue.__new__(Issue)
+        e.raw = ""
+        e.start = self.emitted
+        e.number = call
+        e.value = code
+        e.extra = text
+        if self.mode == MODE_DELTA:
+            if self.d_issues is None:
+                self.d_issues = [e]
+            else:
+                self.d_issues.append(e)
+            return 0
+        return self._event(e)
+
+    cdef int _issue(self, str code, Py_ssize_t a=0, Py_ssize_t b=0) except -1:
+        """A note about the text; [a, b) shows what was seen."""
+        return self._issue_of(code, -1, self._slice(a, min(b, a + 64)) if a < b else "")
+
+    cdef int _call_issue(self, str code, Py_ssize_t a=0, Py_ssize_t b=0) except -1:
+        """The same, of the current call."""
+        return self._issue_of(code, self.call, self._slice(a, min(b, a + 64)) if a < b else "")
+
+    # -------------------------------------------------------------------------------------------- scanning
+
+    cdef inline Py_UCS4 _c(self, Py_ssize_t i) noexcept:
+        return PyUnicode_READ(self.kind, self.data, i)
+
+    cdef int _read_ws(self, Py_ssize_t start, Py_ssize_t* at) noexcept:
+        """Moves `at` to the end of the whitespace run that begins at `start`."""
+        cdef Py_ssize_t a = at[0]
+        while a < self.n and is_ws(self._c(a)):
+            if a - start >= WINDOW:
+                at[0] = a
+                return OVER
+            a += 1
+        self.work += a - at[0] + 1
+        at[0] = a
+        return MORE if a == self.n and not self.closing else DONE
+
+    cdef bint _is_certain(self, Py_ssize_t i) noexcept:
+        cdef Py_ssize_t at = self.base + i
+        cdef Py_ssize_t k
+        while self.certain_head < self.n_certain and self.certain[self.certain_head] < self.base + self.p:
+            self.certain_head += 1
+        k = self.certain_head
+        while k < self.n_certain and self.certain[k] <= at:
+            if self.certain[k] == at:
+                return True
+            k += 1
+        return False
+
+    cdef int _read_tag(self, Lex* x, Py_ssize_t start, bint again, unsigned int mask) noexcept:
+        """Reads the tag at `start`, one of `mask`; `again`: goes on where it stopped."""
+        cdef Py_ssize_t n = self.n
+        cdef Py_ssize_t have = n - start
+        cdef Py_ssize_t size, m, k, at
+        cdef int t
+        cdef Py_UCS4 c
+        if not again or x.read != READ_OPEN:
+            x.tag = NO_TAG
+            x.read = READ_NONE
+            x.could = 0
+            x.start = x.end = start
+            if have <= 0:
+                return DONE if self.closing else MORE
+            if self._c(start) != 60:
+                return DONE
+            for t in range(8):
+                if not mask & (1u << t):
+                    continue
+                size = TAG_LEN[t]
+                m = size if size < have else have
+                k = 1
+                while k < m and self._c(start + k) == <Py_UCS4> TAG_TEXT[t][k]:
+                    k += 1
+                self.work += k
+                if k < m:
+                    continue
+                if self.by_id and (self.id_tags >> t) & 1 and not self._is_certain(start):
+                    continue
+                if m == size:
+                    x.tag = t
+                    break
+                x.could |= 1u << t
+            if x.tag == NO_TAG:
+                x.end = n if x.could else start
+                return MORE if x.could and not self.closing else DONE
+            x.could = 0
+            x.at = start + TAG_LEN[x.tag]
+            x.end = x.at
+            if x.tag != TAG_FN and x.tag != TAG_PARAM and x.tag != TAG_PARAM_CLOSE:
+                x.read = READ_WHOLE
+                return DONE
+            x.read = READ_OPEN
+        at = x.at
+        size = start + TAG_LEN[x.tag]           # the NAME or variant begins here
+        m = VARIANT_LIMIT if x.tag == TAG_PARAM_CLOSE else NAME_LIMIT
+        while at < n:
+            c = self._c(at)
+            if c == 62 and (at > size or x.tag == TAG_PARAM_CLOSE):
+                x.at = x.end = at + 1
+                x.read = READ_WHOLE
+                return DONE
+            if c == 60 or c == 62 or c == 10 or (c == 13 and x.tag != TAG_PARAM_CLOSE) or at - size >= m:
+                x.at = x.end = at
+                x.read = READ_BROKEN
+                if x.tag == TAG_PARAM_CLOSE:
+                    x.tag = NO_TAG
+                    x.read = READ_NONE
+                return DONE
+            at += 1
+            self.work += 1
+        x.at = x.end = n
+        if x.tag == TAG_PARAM_CLOSE:
+            x.could = B_PARAM_CLOSE
+        return DONE if self.closing else MORE
+
+    cdef inline int _tag_here(self, unsigned int mask) noexcept:
+        """The tag at i."""
+        cdef bint again = self.stages >= 1 and self.tag.start == self.i
+        if not again:
+            self.stages = 1
+            self.name = None
+        elif self.stages > 1 or self.tag.read == READ_WHOLE:
+            return DONE
+        return self._read_tag(&self.tag, self.i, again, mask)
+
+    cdef inline int _ws_behind(self) noexcept:
+        """The whitespace behind the tag at i."""
+        if self.stages < 2:
+            self.stages = 2
+            self.ws = self.tag.end
+        return self._read_ws(self.tag.end, &self.ws)
+
+    cdef inline int _tag_behind(self, unsigned int mask) noexcept:
+        """The tag behind that whitespace."""
+        cdef bint again = self.stages >= 3
+        if again and self.tag2.read == READ_WHOLE:
+            return DONE
+        self.stages = 3
+        return self._read_tag(&self.tag2, self.ws, again, mask)
+
+    cdef inline int _ws_behind_tag2(self) noexcept:
+        if self.stages < 4:
+            self.stages = 4
+            self.ws2 = self.tag2.end
+        return self._read_ws(self.tag2.end, &self.ws2)
+
+    # ------------------------------------------------------------------------- deciding: names and JSON heads
+
+    cdef bint _admits(self, str name, bint in_reasoning, bint xml) except -1:
+        """Whether a block with this name may be a call here."""
+        if self.known:
+            if name in self.declared:
+                return True
+            return not in_reasoning and not self.unknown_is_text and (not xml or _plain(name))
+        return _plain(name) or not (in_reasoning or self.unknown_is_text or xml)
+
+    cdef str _name_of(self, Lex* x):
+        if self.name is None:
+            self.name = _clean_name(self._slice(x.start + TAG_LEN[x.tag], x.end - 1), &self.quoted)
+        return <str> self.name
+
+    cdef int _json_begin(self, Py_ssize_t at) except -1:
+        json_init(&self.json)
+        self.j_start = self.j_at = at
+        self.j_key = self.j_val = at
+        self.j_member = self.j_current = MEMBER_OTHER
+        self.j_first = True
+        self.j_name = self.j_args = self.j_args_string = self.j_args_closed = self.j_args_done = False
+        self.j_alias = self.j_long = False
+        self.j_started = True
+        return 0
+
+    cdef int _json_read(self, bint head) except -1:
+        """Goes on reading the JSON block until something happens that its caller must know (JP_*)."""
+        cdef Py_UCS4 c
+        cdef Py_ssize_t m, stop
+        cdef int said
+        while self.j_at < self.n:
+            stop = self.n
+            if head:
+                if self.j_at - self.j_start >= self.max_held:
+                    return JP_LONG
+                if stop > self.j_start + self.max_held:
+                    stop = self.j_start + self.max_held
+            if self.j_current >= MEMBER_ARGS and self.j_args_string:
+                if self.j_at - self.j_val >= self.max_held:
+                    return JP_FAULT
+                if stop > self.j_val + self.max_held:
+                    stop = self.j_val + self.max_held
+            c = self._c(self.j_at)
+            if self.json.state == J_STRING and c != 34 and c != 92:
+                m = self.j_at + 1
+                while m < stop:
+                    c = self._c(m)
+                    if c == 34 or c == 92:
+                        break
+                    m += 1
+                self.work += m - self.j_at
+                self.j_at = m
+                continue
+            said = json_step(&self.json, c)
+            self.work += 1
+            if said & JE_MEMORY:
+                raise MemoryError
+            if said & JE_FAULT:
+                if said & JE_END_BEFORE:
+                    self.json.state = J_AFTER
+                return JP_FAULT
+            if said == JE_NONE:
+                self.j_at += 1
+                continue
+            if said & JE_KEY_START:
+                self.j_key = self.j_at + 1
+            if said & JE_KEY:
+                if not self._json_member():
+                    return JP_FAULT
+            if said & JE_START:
+                self.j_val = self.j_at
+                self.j_current = MEMBER_OTHER
+                if self.j_member == MEMBER_NAME:
+                    if self.j_name:
+                        self.j_at += 1
+                        return JP_AGAIN
+                    if c != 34:
+                        return JP_FAULT
+                    self.j_current = MEMBER_NAME
+                elif self.j_member >= MEMBER_ARGS:
+                    if self.j_args:
+                        self.j_at += 1
+                        return JP_AGAIN
+                    if c == 123 or c == 34:
+                        self.j_args = True
+                        self.j_args_string = c == 34
+                        self.j_alias = self.j_member == MEMBER_ALIAS
+                        self.j_current = self.j_member
+                        self.j_at += 1
+                        return JP_ARGS
+                    if c != 110:
+                        return JP_FAULT
+                    self.j_args = True
+            self.j_at += 1
+            if said & JE_END:
+                if self.j_current == MEMBER_NAME:
+                    self.j_name = True
+                    self.j_current = MEMBER_OTHER
+                    return JP_NAME
+                if self.j_current >= MEMBER_ARGS:
+                    self.j_current = MEMBER_OTHER
+                    if self.j_args_string and not self._args_hold_object(head):
+                        return JP_FAULT
+                    self.j_args_closed = True
+                    return JP_ARGS_END
+            if said & JE_DONE:
+                return JP_END
+        if head and self.j_at - self.j_start >= self.max_held:
+            return JP_LONG
+        return JP_MORE
+
+    cdef bint _args_hold_object(self, bint head) except -1:
+        # While streaming, the string's beginning has left the window; `j_text` keeps it.
+        if head:
+            return _holds_object(self._slice(self.j_val, self.j_at))
+        return _holds_object("".join(self.j_text) + self._slice(self.p, self.j_at))
+
+    cdef bint _json_member(self) except -1:
+        """Which member the key just read names. False: the first key shows that this is no call."""
+        cdef str key
+        cdef Py_ssize_t size = self.j_at - self.j_key
+        self.j_member = MEMBER_OTHER
+        if size <= 10:
+            key = self._slice(self.j_key, self.j_at)
+            if key == "name":
+                self.j_member = MEMBER_NAME
+            elif key == "arguments":
+                self.j_member = MEMBER_ARGS
+            elif key == "parameters":
+                self.j_member = MEMBER_ALIAS
+            elif key == "id" or key == "type":
+                pass
+            elif self.j_first:
+                return False
+        elif self.j_first:
+            return False
+        self.j_first = False
+        return True
+
+    cdef int _json_head(self, Py_ssize_t start) except -1:
+        """Whether the '{' at `start` begins a JSON call: A_JSON_CALL, A_TEXT, A_HOLD; A_CUT_CALL if the input ends first."""
+        cdef int point
+        cdef str name
+        if not self.j_started or self.j_start != start:
+            self._json_begin(start)
+        while True:
+            if self.j_first and self.json.state == J_STRING and self.j_at - self.j_key > 11:
+                return A_TEXT
+            point = self._json_read(True)
+            if point == JP_MORE:
+                if self.j_first and self.json.state == J_STRING and self.j_at - self.j_key > 11:
+                    return A_TEXT
+                return A_CUT_CALL if self.closing else A_HOLD
+            if point == JP_NAME:
+                name = json_loads(self._slice(self.j_val, self.j_at))
+                if 1 <= len(name) <= NAME_LIMIT:
+                    self.name = name
+                    return A_JSON_CALL
+                return A_TEXT
+            if point == JP_LONG:
+                self.j_long = True
+                return A_TEXT
+            if point == JP_FAULT or point == JP_END:
+                return A_TEXT
+
+    # ------------------------------------------------------------------------------- reasoning and content
+
+    cdef unsigned int _wanted_in_text(self) noexcept:
+        """The tags that can mean something here."""
+        cdef unsigned int mask = B_THINK_CLOSE
+        cdef bint in_fence = self.line.fence != 0 and not self.call_in_fence
+        if self.fresh != FRESH_NO:
+            mask |= B_THINK
+        if self.state == S_REASONING:
+            if self.callable and (self.in_reasoning == 2
+                                  or (self.in_reasoning == 1 and self.line.bol and not in_fence)):
+                mask |= B_CALL
+            return mask
+        if self.callable and not in_fence:
+            mask |= B_CALL
+            if self.bare and self.known and self.line.bol:
+                mask |= B_FN
+        if self.stray_ok:
+            mask |= B_FN_CLOSE | B_CALL_CLOSE | B_PARAM_CLOSE
+        return mask
+
+    cdef int _decide_text(self) except -1:
+        cdef int t, r
+        if self._tag_here(self._wanted_in_text()) == MORE:
+            return A_HOLD
+        t = self.tag.tag
+        if t == NO_TAG:
+            return A_TEXT
+        if t == TAG_THINK:
+            return A_THINK_OPEN
+        if t == TAG_THINK_CLOSE:
+            if self.state == S_REASONING:
+                return A_THINK_CLOSE
+            if self.owed:
+                return A_LATE_CLOSE
+            return A_DROP_CLOSE if self.drop_close else A_KEEP_CLOSE
+        if t == TAG_CALL:
+            return self._decide_call()
+        if t == TAG_FN:
+            if self.tag.read != READ_WHOLE or self._name_of(&self.tag) not in self.declared:
+                return A_TEXT
+            r = self._ws_behind()
+            if r == MORE:
+                return A_HOLD
+            if r == OVER or (self.ws < self.n and self._c(self.ws) != 60):
+                return A_TEXT
+            return A_BARE_CALL
+        if t == TAG_PARAM_CLOSE and self.tag.end - self.tag.start != 12:
+            return A_TEXT
+        return A_STRAY
+
+    cdef int _decide_call(self) except -1:
+        """The <tool_call> at i."""
+        cdef int r = self._ws_behind()
+        cdef Py_UCS4 c
+        cdef bint in_reasoning = self.state == S_REASONING
+        if r == MORE:
+            return A_HOLD
+        if r == OVER:
+            return A_TEXT
+        if self.ws == self.n:
+            return A_TEXT if self.ended else A_CUT_CALL
+        c = self._c(self.ws)
+        if c == 123:
+            r = self._json_head(self.ws)
+            if r == A_JSON_CALL and not self._admits(<str> self.name, in_reasoning, False):
+                return A_TEXT
+            if r == A_CUT_CALL and self.ended:
+                return A_TEXT
+            return r
+        if c != 60:
+            return A_TEXT
+        r = self._decide_opener(&self.tag2, self.ws, in_reasoning)
+        if r == A_CUT_CALL and self.ended:
+            return A_TEXT
+        return r
+
+    cdef int _decide_opener(self, Lex* x, Py_ssize_t start, bint in_reasoning) except -1:
+        """Whether a <function=NAME> opener stands behind a <tool_call>."""
+        cdef int r = self._tag_behind(B_FN)
+        if r == MORE:
+            return A_HOLD
+        if x.tag != TAG_FN:
+            return A_CUT_CALL if x.could else A_TEXT
+        if x.read == READ_OPEN:
+            return A_CUT_CALL
+        if x.read != READ_WHOLE:
+            return A_TEXT
+        if not self._name_of(x) or not self._admits(<str> self.name, in_reasoning, True):
+            return A_TEXT
+        r = self._ws_behind_tag2()
+        if r == MORE:
+            return A_HOLD
+        if r == OVER or (self.ws2 < self.n and self._c(self.ws2) != 60):
+            return A_TEXT
+        return A_CALL
+
+    cdef inline bint _has_text(self) noexcept:
+        return self.any_reasoning if self.state == S_REASONING else self.any_content
+
+    cdef inline int _text_kind(self) noexcept:
+        return K_THINK_BODY if self.state == S_REASONING else K_CONTENT
+
+    cdef inline int _flush_text(self) except -1:
+        if self.p < self.t:
+            self._emit(self._text_kind(), self.p, self.t)
+            self.p = self.t
+        return 0
+
+    cdef inline void _saw_text(self) noexcept:
+        if self.state == S_REASONING:
+            self.any_reasoning = True
+        else:
+            self.any_content = True
+        self.fresh = FRESH_NO
+        self.stray_ok = False
+
+    cdef int _resolve(self, Py_ssize_t end, bint as_text) except -1:
+        """The undecided whitespace up to `end` is text, or layout. Strays between are layout either way."""
+        cdef Py_ssize_t a = self.t
+        cdef Py_ssize_t b
+        if as_text and not self.strays:
+            self.t = end
+            return 0
+        self._flush_text()
+        while a < end:
+            if self._c(a) == 60:
+                b = find_char(self.kind, self.data, a, end, 62) + 1
+                self._stray(a, b)
+            else:
+                b = find_char(self.kind, self.data, a, end, 60)
+                self._emit(self._text_kind() if as_text else K_WS, a, b)
+            a = b
+        self.strays = False
+        self.late_at = -1
+        self.p = self.t = end
+        return 0
+
+    cdef int _stray(self, Py_ssize_t a, Py_ssize_t b) except -1:
+        """A closer behind a call, or a </think> that is layout."""
+        if a == self.late_at:
+            self._issue("late-think-close")
+            return self._emit(K_LATE_CLOSE, a, b)
+        if b - a == 8:
+            self._issue("stray-think-close")
+        else:
+            self._call_issue("stray-close", a, b)
+        return self._emit(K_STRAY, a, b)
+
+    cdef int _text_region(self, Py_ssize_t i, Py_ssize_t j) except -1:
+        """[i, j) holds no tag: text, with whitespace around it that may be layout."""
+        cdef Py_ssize_t k = j
+        cdef Py_ssize_t m = i
+        while k > i and is_ws(self._c(k - 1)):
+            k -= 1
+        self.work += j - i
+        line_feed(&self.line, self.kind, self.data, i, j)
+        if self.over:
+            while m < j and is_ws(self._c(m)):
+                m += 1
+            self.t = m
+            self._saw_text()
+            if m == j:
+                return 0
+            self.over = False
+            self.run = 0
+        elif k == i:
+            self.run += j - i
+            if self.run > WINDOW:
+                self._resolve(j, True)
+                self._saw_text()
+                self.over = True
+            return 0
+        else:
+            if self.strays or not self._has_text():
+                while m < k and is_ws(self._c(m)):
+                    m += 1
+                self._resolve(m, self._has_text() or self.run + (m - i) > WINDOW)
+        self._saw_text()
+        self.t = k
+        self.run = j - k
+        if self.run > WINDOW:
+            self.t = j
+            self.over = True
+        return 0
+
+    cdef int _run_text(self) except -1:
+        cdef Py_ssize_t i, j
+        cdef bint skip = False
+        cdef int a
+        while True:
+            i = self.i
+            if i < self.n and (skip or self._c(i) != 60):
+                j = find_char(self.kind, self.data, i + skip, self.n, 60)
+                self._text_region(i, j)
+                self.i = i = j
+                skip = False
+            if i == self.n:
+                self._flush_text()
+                return MORE
+            a = self._decide_text()
+            if a == A_TEXT:
+                if self.j_long:
+                    self.j_long = False
+                    self._resolve(i, self._has_text())
+                    self._flush_text()
+                    self._issue("window-exceeded")
+                self.stages = 0
+                self.j_started = False
+                skip = True
+                continue
+            if a == A_HOLD:
+                self._flush_text()
+                return MORE
+            if a == A_KEEP_CLOSE:
+                self._resolve(i, self._has_text())
+                self._flush_text()
+                self._issue("stray-think-close")
+                self.stages = 0
+                skip = True
+                continue
+            self._act_text(a)
+            self.stages = 0
+            self.j_started = False
+            if self.state > S_CONTENT:
+                return DONE
+
+    cdef int _section(self, int state) except -1:
+        """A section of reasoning or content begins at i."""
+        self.state = state
+        line_reset(&self.line)
+        self.run = 0
+        self.over = False
+        self.p = self.t = self.i
+        return 0
+
+    cdef int _act_text(self, int a) except -1:
+        cdef Py_ssize_t i = self.i
+        cdef Py_ssize_t e = self.tag.end
+        cdef int was = self.state
+        if a == A_LATE_CLOSE or a == A_DROP_CLOSE or a == A_STRAY:
+            if a == A_LATE_CLOSE:
+                self.owed = False
+                self.late_at = i
+            if a != A_STRAY:
+                self.stray_ok = False
+                self.fresh = FRESH_NO
+            line_feed(&self.line, self.kind, self.data, i, e)
+            self.i = e
+            self.run += e - i
+            if self.t == i:
+                self._flush_text()
+                self._stray(i, e)
+                self.late_at = -1
+                self.p = self.t = e
+            else:
+                self.strays = True
+            if self.run > WINDOW and not self.over:
+                if self.strays:
+                    self._resolve(e, True)
+                    self._saw_text()
+                self.stray_ok = False
+                self.over = True
+            return 0
+        self._resolve(i, False)
+        if a == A_THINK_OPEN:
+            if self.fresh == FRESH_REASONING:
+                self._issue("repeated-think-open")
+            elif self.fresh == FRESH_CONTENT:
+                self._issue("unexpected-think-open")
+            self._emit(K_THINK_OPEN, i, e)
+            self.i = e
+            self.fresh = FRESH_NO
+            return self._section(S_REASONING)
+        if a == A_THINK_CLOSE:
+            self._emit(K_THINK_CLOSE, i, e)
+            self.i = e
+            self.fresh = FRESH_NO
+            return self._section(S_CONTENT)
+        if a == A_CUT_CALL:
+            self._emit(K_CALL_OPEN, i, e)
+            self._emit(K_WS, e, self.ws)
+            self._emit(K_JUNK, self.ws, self.n)
+            return self._nameless_cut()
+        self.fresh = FRESH_NO
+        self.from_reasoning = was == S_REASONING
+        if self.from_reasoning:
+            self.owed = True
+        self.wrapper = a != A_BARE_CALL
+        self.blocks = 0
+        if a == A_BARE_CALL:
+            return self._begin_function(&self.tag)
+        self.state = S_BLOCK
+        self._emit(K_CALL_OPEN, i, e)
+        self._emit(K_WS, e, self.ws)
+        if a == A_CALL:
+            return self._begin_function(&self.tag2)
+        return self._begin_json(self.ws)
+
+    cdef int _nameless_cut(self) except -1:
+        self.p = self.t = self.i = self.n
+        self._issue("cut-call")
+        self._rec(R_CUT, 1, self.emitted, self.emitted)
+        self.incomplete = True
+        self.state = S_END
+        return 0
+
+    # ---------------------------------------------------------------------------------------------- calls
+
+    cdef int _introduce(self, str name, bint xml) except -1:
+        """Notes on a call that has just started."""
+        self.blocks += 1
+        if self.from_reasoning and self.blocks == 1:
+            self._call_issue("call-in-reasoning")
+        if not self.wrapper:
+            self._call_issue("missing-tool-call-open")
+        if xml != self.xml:
+            self._call_issue("foreign-dialect")
+        if self.blocks > 1:
+            self._call_issue("several-calls-in-block")
+        if xml and self.quoted:
+            self._call_issue("quoted-name")
+        if self.known and name not in self.declared:
+            self._call_issue("undeclared-tool")
+        self.params = self.declared.get(name) if self.known else None
+        self.given = set()
+        self.closed_params = 0
+        self.unclosed_params = False
+        return 0
+
+    cdef int _begin_function(self, Lex* x) except -1:
+        """The <function=NAME> of x is a call."""
+        cdef Py_ssize_t a = x.start + TAG_LEN[TAG_FN]
+        cdef str name = self._name_of(x)
+        self.state = S_FUNCTION
+        self._emit(K_FN_OPEN, x.start, a)
+        self._start_call(name, a, x.end - 1, K_NAME)
+        self._introduce(name, True)
+        self._emit(K_FN_OPEN_END, x.end - 1, x.end)
+        self.p = self.t = self.i = x.end
+        self._between()
+        return 0
+
+    cdef inline void _between(self) noexcept:
+        """Between parameters, no junk yet."""
+        self.state = S_FUNCTION
+        self.junk = False
+        self.newlines = 0
+        self.run = 0
+        self.over = False
+        self.stages = 0
+
+    cdef int _enter_block(self) except -1:
+        """Behind a call, before its wrapper ends. What comes may already be content."""
+        self._section(S_BLOCK)
+        self.stages = 0
+        self.j_started = False
+        self.stray_ok = True
+        return 0
+
+    cdef int _decide_block(self) except -1:
+        """What comes behind a call: the end of its wrapper, a further block, or neither."""
+        cdef int r
+        cdef Py_UCS4 c
+        if self.over:
+            return A_LEAVE
+        if self.i == self.n:
+            return A_LEAVE if self.closing else A_HOLD
+        c = self._c(self.i)
+        if c == 60:
+            r = self._tag_here(B_CALL_CLOSE | (B_FN if self.wrapper else 0))
+            if r == MORE:
+                return A_HOLD
+            if self.tag.tag == TAG_CALL_CLOSE:
+                return A_WRAPPER_CLOSE
+            if self.tag.tag == NO_TAG:
+                return A_CUT_TAG if self.tag.could & B_CALL_CLOSE else A_LEAVE
+            if self.tag.read != READ_WHOLE:
+                return A_LEAVE
+            if not self._name_of(&self.tag) or not self._admits(<str> self.name, self.from_reasoning, True):
+                return A_LEAVE
+            r = self._ws_behind()
+            if r == MORE:
+                return A_HOLD
+            if r == OVER or (self.ws < self.n and self._c(self.ws) != 60):
+                return A_LEAVE
+            return A_BLOCK
+        if c == 123 and self.wrapper:
+            r = self._json_head(self.i)
+            if r == A_HOLD:
+                return A_HOLD
+            if r == A_JSON_CALL and self._admits(<str> self.name, self.from_reasoning, False):
+                return A_JSON_BLOCK
+        return A_LEAVE
+
+    cdef int _run_block(self) except -1:
+        cdef Py_ssize_t i = self.i
+        cdef int a
+        while i < self.n and is_ws(self._c(i)) and self.run <= WINDOW:
+            i += 1
+            self.run += 1
+        line_feed(&self.line, self.kind, self.data, self.i, i)
+        self.work += i - self.i + 1
+        self.i = i
+        self.over = self.run > WINDOW
+        a = self._decide_block()
+        if a == A_HOLD:
+            return MORE
+        if a == A_LEAVE or a == A_CUT_TAG:
+            if self.wrapper and self.call_complete:
+                self._call_issue("missing-tool-call-close")
+            if a == A_CUT_TAG:
+                self._emit(K_WS, self.p, self.i)
+                self._call_issue("cut-tag")
+                self._emit(K_JUNK, self.i, self.n)
+                self.p = self.t = self.i = self.n
+                self.incomplete = True
+                self.state = S_END
+                return DONE
+            if self.j_long:
+                self._issue("window-exceeded")
+                self.j_long = False
+            self.state = S_CONTENT
+            self.stages = 0
+            self.j_started = False
+            if self.over:
+                self._resolve(self.i, True)
+                self._saw_text()
+            return DONE
+        self._emit(K_WS, self.p, i)
+        if a == A_WRAPPER_CLOSE:
+            self._emit(K_CALL_CLOSE, i, self.tag.end)
+            self.i = self.tag.end
+            self._section(S_CONTENT)
+            self.stray_ok = True
+        elif a == A_BLOCK:
+            self._begin_function(&self.tag)
+        else:
+            self._begin_json(i)
+        self.stages = 0
+        self.j_started = False
+        return DONE
+
+    # ------------------------------------------------------------------------------------- function blocks
+
+    cdef int _run_function(self) except -1:
+        cdef Py_ssize_t i, j
+        cdef Py_UCS4 c
+        cdef int t
+        while True:
+            i = self.i
+            if i == self.n:
+                if not self.closing:
+                    return MORE
+                return self._end_function()
+            c = self._c(i)
+            if is_ws(c):
+                if self._layout():
+                    return DONE
+                continue
+            if self.p < i:
+                self._emit(K_WS, self.p, i)
+                self.p = i
+            self.run = 0
+            self.newlines = 0
+            self.over = False
+            if c == 60:
+                if self._tag_here(B_PARAM | B_FN_CLOSE | B_CALL_CLOSE | B_CALL | B_FN) == MORE \
+                        and self.tag.tag != TAG_FN:
+                    return MORE
+                t = self.tag.tag
+                if t == TAG_FN_CLOSE:
+                    self._emit(K_FN_CLOSE, i, self.tag.end)
+                    self.i = self.tag.end
+                    self._end_call(True)
+                    self._enter_block()
+                    return DONE
+                if t == TAG_CALL_CLOSE or t == TAG_CALL or t == TAG_FN:
+                    self._call_issue("missing-function-close")
+                    self._end_call(True)
+                    self._enter_block()
+                    return DONE
+                if t == TAG_PARAM and self.tag.read != READ_OPEN:
+                    self._parameter()
+                    return DONE
+                if self.tag.could or t == TAG_PARAM:            # half a tag, and nothing more will come
+                    return self._end_function()
+                self.stages = 0
+            if not self.junk:
+                self.junk = True
+                self._call_issue("malformed-parameter")
+            j = i + 1
+            while j < self.n and not is_ws(self._c(j)) and self._c(j) != 60:
+                j += 1
+            self.work += j - i
+            self._emit(K_JUNK, i, j)
+            self.p = self.t = self.i = j
+
+    cdef int _layout(self) except -1:
+        """Whitespace at i, between parameters. True: it held a blank line behind junk, which ends the call."""
+        cdef Py_ssize_t i = self.i
+        cdef Py_UCS4 c
+        while i < self.n:
+            c = self._c(i)
+            if not is_ws(c):
+                break
+            if self.junk and not self.over:
+                if self.run >= WINDOW:
+                    self.over = True
+                elif c == 10:
+                    self.newlines += 1
+                    if self.newlines == 1:
+                        self.blank = i
+                    else:
+                        self._emit(K_WS, self.p, self.blank)
+                        self._end_call(False)
+                        self.i = self.blank
+                        self._section(S_CONTENT)
+                        self.stray_ok = True
+                        self.stages = 0
+                        return 1
+            self.run += 1
+            i += 1
+        self.work += i - self.i + 1
+        self.i = i
+        if not self.junk or self.over:
+            self._emit(K_WS, self.p, i)
+            self.p = self.t = i
+        return 0
+
+    cdef int _end_function(self) except -1:
+        """The input ends in a function block, between parameters; [i, n) is half a tag."""
+        cdef bint half = self.i < self.n
+        self._emit(K_WS, self.p, self.i)
+        if half:
+            self._call_issue("cut-tag", self.i, self.n)
+            self._emit(K_JUNK, self.i, self.n)
+            self.incomplete = True
+        self.p = self.t = self.i = self.n
+        if self.close_cut and not half and not self.unclosed_params and (self.ended or self.closed_params):
+            self._call_issue("missing-function-close")
+            self._end_call(True)
+            if self.wrapper:
+                self._call_issue("missing-tool-call-close")
+            self.state = S_END
+            return DONE
+        return self._cut()
+
+    cdef int _cut(self) except -1:
+        """The input ended inside the call."""
+        self._call_issue("cut-call")
+        self._end_arg(False)
+        self._end_call(False)
+        self._rec(R_CUT, 0, self.emitted, self.emitted)
+        self.incomplete = True
+        self.state = S_END
+        return DONE
+
+    cdef bint _is_parameter(self, str name) except -1:
+        """Whether NAME may name a parameter: declared, or nothing is known of them and it is a plain word."""
+        if self.params is not None:
+            return name in self.params
+        return bool(name) and _plain(name)
+
+    cdef int _parameter(self) except -1:
+        """The <parameter= at i, whole or broken off."""
+        cdef Py_ssize_t i = self.i
+        cdef Py_ssize_t a = i + TAG_LEN[TAG_PARAM]
+        cdef Py_ssize_t e = self.tag.end
+        cdef bint whole = self.tag.read == READ_WHOLE
+        cdef Py_ssize_t name_end = e - 1 if whole else e
+        cdef bint quoted = False
+        cdef str written = self._slice(a, name_end)
+        cdef str name = _clean_name(written, &quoted)
+        cdef Py_ssize_t equal
+        cdef str code = "malformed-parameter"
+        self.discard = False
+        if whole and name and (self._is_parameter(name) or _plain(name)):
+            self._emit(K_PARAM_OPEN, i, a)
+            self._start_arg(name, a, name_end)
+            if quoted:
+                self._call_issue("quoted-name", a, name_end)
+            if self.params is not None and name not in self.params:
+                self._call_issue("undeclared-parameter", a, name_end)
+            self._emit(K_PARAM_OPEN_END, name_end, e)
+            return self._begin_value(name, e, True)
+        if not whole:
+            equal = written.find("=")
+            if equal >= 0:
+                name = _clean_name(written[:equal], &quoted)
+                if name and self._is_parameter(name) and _plain(name):
+                    self._emit(K_PARAM_OPEN, i, a)
+                    self._start_arg(name, a, a + equal)
+                    self._call_issue("fused-parameter", a, name_end)
+                    self._emit(K_PARAM_OPEN_END, a + equal, a + equal + 1)
+                    return self._begin_value(name, a + equal + 1, True)
+            elif name and self._c(e) in (10, 13) and self._is_parameter(name) and _plain(name):
+                self._emit(K_PARAM_OPEN, i, a)
+                self._start_arg(name, a, name_end)
+                self._call_issue("unclosed-parameter-tag", a, name_end)
+                return self._begin_value(name, e, True)
+        if not name:
+            code = "nameless-parameter"
+        self._call_issue(code, a, name_end)
+        self._emit(K_PARAM_OPEN, i, a)
+        self.discard = True
+        self._emit(K_JUNK, a, name_end)
+        return self._begin_value(None, name_end, False)
+
+    # ---------------------------------------------------------------------------------------------- values
+
+    cdef int _begin_value(self, str name, Py_ssize_t at, bint framed) except -1:
+        if name is not None:
+            self.given.add(name)
+        self.state = S_VALUE
+        self.at_value_start = framed
+        self.value_bol = True
+        self.stages = 0
+        self.p = self.t = self.i = at
+        return 0
+
+    cdef int _decide_value(self) except -1:
+        """The '<' at i, inside a value."""
+        cdef unsigned int mask = B_PARAM_CLOSE
+        cdef int t
+        if self.value_bol:
+            mask |= B_FN_CLOSE | B_CALL_CLOSE | B_PARAM
+        if self._tag_here(mask) == MORE:
+            return A_HOLD
+        t = self.tag.tag
+        if t == NO_TAG:
+            return A_VALUE_CUT if self.tag.could else A_TEXT
+        if t == TAG_PARAM_CLOSE:
+            if self.tag.read != READ_WHOLE:
+                return A_VALUE_CUT
+            if self.first_close and self.tag.end - self.tag.start == 12:
+                return A_VALUE_CLOSE
+            return self._decide_follow(B_PARAM | B_FN_CLOSE | B_CALL_CLOSE, A_VALUE_CLOSE)
+        if t == TAG_FN_CLOSE:
+            return self._decide_follow(B_CALL_CLOSE | B_CALL | B_FN, A_VALUE_BREAK)
+        if t == TAG_CALL_CLOSE:
+            return self._decide_follow(B_CALL, A_VALUE_BREAK)
+        if self.tag.read == READ_OPEN:
+            return A_VALUE_CUT if self._could_be_parameter() else A_TEXT
+        if self.tag.read != READ_WHOLE:
+            return A_TEXT
+        if self._name_of(&self.tag) in self.given or not self._is_parameter(<str> self.name):
+            return A_TEXT
+        return A_VALUE_BREAK
+
+    cdef bint _could_be_parameter(self) except -1:
+        """Whether the unfinished NAME at the end could still become one that ends this value."""
+        cdef str written = self._slice(self.tag.start + TAG_LEN[TAG_PARAM], self.tag.end).lstrip(" \t")
+        cdef str name
+        cdef str bare = written[1:] if written[:1] in ("'", '"') else written
+        if self.params is None:
+            return _plain(written.rstrip(" \t"))
+        for name in self.params:
+            if name not in self.given and (
+                (name + "   ").startswith(written) or name.startswith(bare) or bare.rstrip("'\" \t") == name
+            ):
+                return True
+        return False
+
+    cdef int _decide_follow(self, unsigned int mask, int closes) except -1:
+        """The closer at i counts if one of `mask` follows; at the end of the input see docs/format.md, values."""
+        cdef int r = self._ws_behind()
+        cdef int t
+        cdef bint lookahead = closes == A_VALUE_CLOSE
+        cdef int at_end = closes if lookahead or self.ended else A_VALUE_CUT
+        if r == MORE:
+            return A_HOLD
+        if r == OVER:
+            return A_TEXT
+        if self.ws == self.n:
+            return at_end
+        if self._c(self.ws) != 60:
+            return A_TEXT
+        r = self._tag_behind(mask)
+        t = self.tag2.tag
+        if t == NO_TAG:
+            if r == MORE:
+                return A_HOLD
+            return at_end if self.tag2.could else A_TEXT
+        if t == TAG_PARAM:
+            return closes
+        if t == TAG_FN:
+            if r == MORE:
+                return A_HOLD
+            if self.tag2.read == READ_OPEN:
+                return at_end
+            self.name = None
+            if self.tag2.read != READ_WHOLE or not self._name_of(&self.tag2) \
+                    or not (_plain(<str> self.name) or (self.known and self.name in self.declared)):
+                return A_TEXT
+        return closes
+
+    cdef int _run_value(self) except -1:
+        cdef Py_ssize_t j, q
+        cdef Py_ssize_t s
+        cdef int a
+        cdef int kind = K_JUNK if self.discard else K_VALUE
+        if self.at_value_start:
+            if self.i == self.n:
+                if not self.closing:
+                    return MORE
+            elif self._c(self.i) == 10:
+                self._emit(K_LEAD, self.i, self.i + 1)
+                self.i += 1
+                self.p = self.i
+            self.at_value_start = False
+        s = self.i
+        while True:
+            j = find_char(self.kind, self.data, s, self.n, 60)
+            self.work += j - s + 1
+            self.value_bol = blanks_since_newline(self.kind, self.data, self.i, j, self.value_bol)
+            self.i = j
+            # One newline in front of a closing tag is framing.
+            q = j - 1 if j > self.p and not self.discard and self._c(j - 1) == 10 else j
+            if j == self.n:
+                if self.closing:
+                    self._emit(kind, self.p, j)
+                    self.p = j
+                    return self._cut()
+                self._emit(kind, self.p, q)
+                self.p = q
+                return MORE
+            a = self._decide_value()
+            if a == A_TEXT:
+                self.value_bol = False
+                self.stages = 0
+                self.i = s = j + 1
+                continue
+            self._emit(kind, self.p, q)
+            self.p = q
+            if a == A_HOLD:
+                return MORE
+            self._emit(K_TRAIL, q, j)
+            self.p = self.t = j
+            if a == A_VALUE_CUT:
+                self._call_issue("cut-tag", j, self.n)
+                self._emit(K_JUNK, j, self.n)
+                self.p = self.t = self.i = self.n
+                return self._cut()
+            if a == A_VALUE_BREAK:
+                self.unclosed_params = True
+                if not self.discard:
+                    self._call_issue("missing-parameter-close")
+                self._end_arg(True)
+            else:
+                if self.tag.end - self.tag.start != 12 and not self.discard:
+                    self._call_issue("malformed-close", j, self.tag.end)
+                self._end_arg(True)
+                self._emit(K_PARAM_CLOSE, j, self.tag.end)
+                self.p = self.t = self.i = self.tag.end
+                if not self.discard:
+                    self.closed_params += 1
+            self._between()
+            return DONE
+
+    # ------------------------------------------------------------------------------------------- JSON calls
+
+    cdef int _begin_json(self, Py_ssize_t at) except -1:
+        """The '{' at `at` begins a call whose name is known: read it again, this time reporting."""
+        self.state = S_JSON
+        self._json_begin(at)
+        self.p = self.t = self.i = at
+        self.quoted = False
+        self.pending_name = self.name
+        self.j_text = None
+        return 0
+
+    cdef inline int _json_kind(self) noexcept:
+        if self.j_current >= MEMBER_ARGS:
+            return K_JSON_ARGS
+        return K_JSON_CLOSE if self.j_args_done else K_JSON_OPEN
+
+    cdef int _json_flush(self, Py_ssize_t end, int kind) except -1:
+        if self.p < end:
+            if kind == K_JSON_ARGS and self.j_text is not None:
+                self.j_text.append(self._slice(self.p, end))
+            self._emit(kind, self.p, end)
+            self.p = end
+        return 0
+
+    cdef int _json_start(self, Py_ssize_t a, Py_ssize_t b) except -1:
+        cdef str name = <str> self.pending_name
+        self.pending_name = None
+        self._start_call(name, a, b, K_JSON_NAME)
+        return self._introduce(name, False)
+
+    cdef int _run_json(self) except -1:
+        cdef int point, r
+        cdef bint after
+        while True:
+            point = self._json_read(False)
+            if point == JP_NAME:
+                self._json_flush(self.j_val, self._json_kind())
+                if self.pending_name is not None:
+                    self._json_start(self.j_val, self.j_at)
+                else:
+                    self._emit(K_JSON_NAME, self.j_val, self.j_at)
+                self.p = self.j_at
+            elif point == JP_ARGS:
+                self._json_flush(self.j_val, K_JSON_OPEN)
+                if self.pending_name is not None:
+                    self._json_start(self.j_val, self.j_val)
+                if self.j_alias:
+                    self._call_issue("aliased-arguments")
+                self._start_arg(None, self.j_val, self.j_val)
+                self.j_text = [] if self.j_args_string else None
+            elif point == JP_ARGS_END:
+                self._json_flush(self.j_at, K_JSON_ARGS)
+                self._end_arg(True)
+                self.j_args_done = True
+                self.j_text = None
+            elif point == JP_AGAIN:
+                self._json_flush(self.j_at, self._json_kind())
+                self._call_issue("broken-json")
+            elif point == JP_END:
+                self._json_flush(self.j_at - 1, self._json_kind())
+                self._json_flush(self.j_at, K_JSON_CLOSE)
+                self.i = self.j_at
+                if not self.j_args_done:
+                    self._call_issue("missing-arguments")
+                self._end_call(True)
+                self._enter_block()
+                return DONE
+            else:
+                # Only the last brace is missing: arguments is closed and a member has just ended.
+                after = self.j_args_closed and self.json.depth == 1 and (
+                    self.json.state == J_AFTER or (point == JP_MORE and self.json.state in (J_ZERO, J_INT, J_FRAC, J_EXP)))
+                self._json_flush(self.j_at, self._json_kind())
+                self.i = self.t = self.p
+                if point == JP_MORE:
+                    if not self.closing:
+                        return MORE
+                    if after and self.ended:
+                        return self._json_forgiven()
+                    if self.close_cut and self.j_args_closed:
+                        self._end_call(True)
+                        self._call_issue("missing-tool-call-close")
+                        self.state = S_END
+                        return DONE
+                    return self._cut()
+                if after and self._c(self.i) == 60:
+                    r = self._tag_here(B_CALL | B_CALL_CLOSE)
+                    if r == MORE:
+                        return MORE
+                    if self.tag.tag != NO_TAG or (self.tag.could and self.ended):
+                        return self._json_forgiven()
+                self._call_issue("broken-json")
+                self._end_arg(False)
+                self._end_call(False)
+                self.in_string = self.json.state in (J_STRING, J_ESCAPE, J_HEX) and self.json.depth > 0
+                self.escaped = False
+                self.j_text = None
+                self.state = S_BROKEN
+                self.stages = 0
+                return DONE
+
+    cdef int _json_forgiven(self) except -1:
+        self._call_issue("broken-json")
+        self._end_call(True)
+        self._enter_block()
+        return DONE
+
+    cdef int _run_broken(self) except -1:
+        """Behind a fault: layout up to and with the next </tool_call>, or up to the next <tool_call>."""
+        cdef Py_ssize_t i = self.i
+        cdef Py_UCS4 c
+        while self.in_string and i < self.n:
+            c = self._c(i)
+            if self.escaped:
+                self.escaped = False
+            elif c == 92:
+                self.escaped = True
+            elif c == 34:
+                self.in_string = False
+            i += 1
+        self.work += i - self.i
+        while True:
+            i = find_char(self.kind, self.data, i, self.n, 60)
+            self.work += i - self.i + 1
+            self.i = i
+            self._emit(K_JUNK, self.p, i)
+            self.p = self.t = i
+            if i == self.n:
+                if self.closing:
+                    self.incomplete = True
+                    self.state = S_END
+                    return DONE
+                return MORE
+            if self._tag_here(B_CALL | B_CALL_CLOSE) == MORE:
+                return MORE
+            if self.tag.tag == NO_TAG:
+                self.stages = 0
+                i += 1
+                continue
+            if self.tag.tag == TAG_CALL_CLOSE:
+                self._emit(K_CALL_CLOSE, i, self.tag.end)
+                self.i = self.tag.end
+            self._section(S_CONTENT)
+            self.stray_ok = True
+            self.stages = 0
+            return DONE
+
+    # --------------------------------------------------------------------------------------------- the window
+
+    cdef int _run(self, bint closing) except -1:
+        cdef int r
+        self.closing = closing
+        while True:
+            if self.state <= S_CONTENT:
+                r = self._run_text()
+            elif self.state == S_VALUE:
+                r = self._run_value()
+            elif self.state == S_FUNCTION:
+                r = self._run_function()
+            elif self.state == S_JSON:
+                r = self._run_json()
+            elif self.state == S_BLOCK:
+                r = self._run_block()
+            elif self.state == S_BROKEN:
+                r = self._run_broken()
+            else:
+                return 0
+            if r == MORE:
+                break
+        if closing:
+            self._resolve(self.n, False)
+            if self.state == S_REASONING:
+                self._issue("unclosed-think")
+                self.incomplete = True
+            self.state = S_END
+        return 0
+
+    cdef int _grow(self, Py_ssize_t size) except -1:
+        cdef unsigned int* grown
+        cdef Py_ssize_t capacity = self.capacity if self.capacity else 32
+        if size <= self.capacity:
+            return 0
+        while capacity < size:
+            capacity *= 2
+        grown = <unsigned int*> realloc(self.buffer, capacity * sizeof(unsigned int))
+        if grown == NULL:
+            raise MemoryError
+        self.buffer = grown
+        self.capacity = capacity
+        return 0
+
+    cdef int _append(self, int kind, void* data, Py_ssize_t a, Py_ssize_t b, Py_ssize_t at) except -1:
+        """Copies [a, b) of a string into the buffer from `at` on."""
+        cdef Py_ssize_t k
+        cdef unsigned int* to
+        self._grow(at + b - a)
+        to = self.buffer + at
+        if kind == 1:
+            for k in range(b - a):
+                to[k] = (<unsigned char*> data)[a + k]
+        elif kind == 2:
+            for k in range(b - a):
+                to[k] = (<unsigned short*> data)[a + k]
+        else:
+            memcpy(to, <unsigned int*> data + a, (b - a) * sizeof(unsigned int))
+        return 0
+
+    cdef int _input(self, str s) except -1:
+        """More of the completion: runs the machine over what was held and s; keeps what stays undecided."""
+        cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
+        cdef int kind = PyUnicode_KIND(s)
+        if size == 0:
+            return 0
+        self.turn_cache = None
+        if kind >= 2:
+            self._find_broken(s)
+        else:
+            self.broken_before = False
+        if self.record:
+            self.pieces.append(s)
+        if self.carry is not None:
+            self._flush_carry()
+        if self.n == 0:
+            self.piece = s
+            self.kind = kind
+            self.data = PyUnicode_DATA(s)
+            self.n = size
+        else:
+            self._append(kind, PyUnicode_DATA(s), 0, size, self.n)
+            self.piece = None
+            self.kind = 4
+            self.data = self.buffer
+            self.n += size
+        self._run(False)
+        return self._keep()
+
+    cdef int _keep(self) except -1:
+        """Holds [p, n) for the next window."""
+        cdef Py_ssize_t cut = self.p
+        cdef Py_ssize_t left = self.n - cut
+        if left and self.piece is not None:
+            self._append(self.kind, self.data, cut, self.n, 0)
+        elif left and cut:
+            memmove(self.buffer, self.buffer + cut, left * sizeof(unsigned int))
+        self._rebase(cut, left)
+        if self.capacity > 16384 and left < 4096:
+            self.capacity = 4096
+            self.buffer = <unsigned int*> realloc(self.buffer, 4096 * sizeof(unsigned int))
+            self.data = self.buffer
+        return 0
+
+    cdef int _rebase(self, Py_ssize_t cut, Py_ssize_t left) except -1:
+        self.piece = None
+        self.kind = 4
+        self.data = self.buffer
+        self.n = left
+        self.base += cut
+        self.p = 0
+        self.t -= cut
+        self.i -= cut
+        self.blank -= cut
+        if self.late_at >= 0:
+            self.late_at -= cut
+        self.tag.start -= cut
+        self.tag.end -= cut
+        self.tag.at -= cut
+        self.tag2.start -= cut
+        self.tag2.end -= cut
+        self.tag2.at -= cut
+        self.ws -= cut
+        self.ws2 -= cut
+        self.j_start -= cut
+        self.j_at -= cut
+        self.j_key -= cut
+        self.j_val -= cut
+        return 0
+
+    cdef int _find_broken(self, str s) except -1:
+        """Notes the beginning of each run of undecodable bytes in s."""
+        cdef int kind = PyUnicode_KIND(s)
+        cdef void* data = PyUnicode_DATA(s)
+        cdef Py_ssize_t k
+        cdef Py_UCS4 c
+        cdef bint before = self.broken_before
+        for k in range(PyUnicode_GET_LENGTH(s)):
+            c = PyUnicode_READ(kind, data, k)
+            if 0xDC80 <= c <= 0xDCFF:
+                if not before:
+                    self._later(self.base + self.n + k, "broken-utf8", "")
+                before = True
+            else:
+                before = False
+        self.broken_before = before
+        return 0
+
+    cdef int _later(self, Py_ssize_t position, str code, str text) except -1:
+        if self.notes is None:
+            self.notes = []
+        self.notes.append((position, code, text))
+        return 0
+
+    # ------------------------------------------------------------------------------------------- front ends
+
+    cdef int _may_feed(self, int what) except -1:
+        if self.busy:
+            raise RuntimeError("a parser cannot be fed from within its own id_factory")
+        if self.stop is not None:
+            raise errors.ParserClosed("the turn is closed; reset() begins a new one")
+        if self.fed != what:
+            if self.fed:
+                raise TypeError(f"this parser was fed {FED[self.fed]}; it cannot be fed {FED[what]} as well")
+            self.fed = what
+        return 0
+
+    cdef int _input_bytes(self, const char* data, Py_ssize_t size, bint final) except -1:
+        """Decodes (PEP 383) and keeps the bytes of an unfinished sequence."""
+        cdef bytes joined
+        cdef str s
+        cdef Py_ssize_t used = 0
+        cdef Py_ssize_t k
+        if self.n_pending:
+            joined = (<char*> self.pending)[:self.n_pending] + data[:size]
+            data = joined
+            size = len(joined)
+        if size == 0:
+            return 0
+        s = PyUnicode_DecodeUTF8Stateful(data, size, "surrogateescape", NULL if final else &used)
+        if final:
+            used = size
+        for k in range(size - used):
+            self.pending[k] = <unsigned char> data[used + k]
+        self.n_pending = <int> (size - used)
+        return self._input(s)
+
+    cdef int _input_object(self, data) except -1:
+        cdef Py_buffer view
+        if isinstance(data, str):
+            self._may_feed(FED_STR)
+            return self._input(str(data) if type(data) is not str else <str> data)
+        if type(data) is bytes:
+            self._may_feed(FED_BYTES)
+            return self._input_bytes(<bytes> data, len(<bytes> data), False)
+        if not PyObject_CheckBuffer(data):
+            raise TypeError(f"feed takes str or bytes, not {type(data).__name__}")
+        self._may_feed(FED_BYTES)
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            return self._input_bytes(<char*> view.buf, view.len, False)
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef int _mark_certain(self, Py_ssize_t position) except -1:
+        cdef long long* grown
+        cdef Py_ssize_t capacity
+        if self.n_certain == self.certain_capacity:
+            if self.certain_head:
+                memmove(self.certain, self.certain + self.certain_head,
+                        (self.n_certain - self.certain_head) * sizeof(long long))
+                self.n_certain -= self.certain_head
+                self.certain_head = 0
+            else:
+                capacity = 8 if self.certain_capacity == 0 else self.certain_capacity * 2
+                grown = <long long*> realloc(self.certain, capacity * sizeof(long long))
+                if grown == NULL:
+                    raise MemoryError
+                self.certain = grown
+                self.certain_capacity = capacity
+        self.certain[self.n_certain] = position
+        self.n_certain += 1
+        return 0
+
+    cdef int _input_ids(self, ids) except -1:
+        """Token ids: a list or other sequence, an array of integers, or one int."""
+        cdef long long one[1]
+        cdef long long* values = NULL
+        cdef Py_ssize_t count
+        cdef Py_ssize_t k
+        if self.tokens is None:
+            raise TypeError("feed_ids needs a parser made with tokens=")
+        if isinstance(ids, int):
+            one[0] = self._one_id(ids)
+            self._may_feed(FED_IDS)
+            return self._consume_ids(one, 1)
+        if not isinstance(ids, (list, tuple)):
+            ids = _listed(ids)
+        count = len(ids)
+        values = <long long*> malloc((count + 1) * sizeof(long long))
+        if values == NULL:
+            raise MemoryError
+        try:
+            for k in range(count):
+                values[k] = self._one_id(ids[k])
+            self._may_feed(FED_IDS)
+            return self._consume_ids(values, count)
+        finally:
+            free(values)
+
+    cdef long long _one_id(self, value) except -1:
+        cdef long long v
+        try:
+            v = <long long> operator_index(value)
+        except OverflowError:
+            v = -1
+        if v < 0 or v >= self.table_size:
+            raise ValueError(f"token id {value} is not in the table of {self.table_size} ids")
+        return v
+
+    cdef int _consume_ids(self, const long long* ids, Py_ssize_t count) except -1:
+        cdef const unsigned char* kinds = self.table_kinds
+        cdef const unsigned int* offsets = self.table_offsets
+        cdef const char* blob = self.table_blob
+        cdef Py_ssize_t k, size
+        cdef Py_ssize_t used = 0
+        cdef Py_ssize_t capacity = 0
+        cdef char* text = NULL
+        cdef char* grown
+        cdef unsigned int id
+        cdef unsigned char what
+        cdef str tag
+        try:
+            for k in range(count):
+                id = <unsigned int> ids[k]
+                what = kinds[id]
+                if self.record:
+                    self._record_id(id)
+                if what == 0 or (what <= 4 and not self.by_id):
+                    size = offsets[id + 1] - offsets[id]
+                    if used + size > capacity:
+                        capacity = (used + size) * 2 + 64
+                        grown = <char*> realloc(text, capacity)
+                        if grown == NULL:
+                            raise MemoryError
+                        text = grown
+                    memcpy(text + used, blob + offsets[id], size)
+                    used += size
+                    continue
+                # An unfinished character before a control token will never be finished.
+                self._input_bytes(text, used, what != 255)
+                used = 0
+                if what == 255:
+                    if self.unknown_ids is None:
+                        self.unknown_ids = set()
+                    if id not in self.unknown_ids:
+                        self.unknown_ids.add(id)
+                        self._later(self.base + self.n, "unknown-token", str(id))
+                    continue
+                tag = PyUnicode_DecodeUTF8Stateful(blob + offsets[id], offsets[id + 1] - offsets[id],
+                                                   "surrogateescape", NULL)
+                if what <= 4:
+                    self._mark_certain(self.base + self.n)
+                    self._input(tag)
+                elif self.prefixing:
+                    self._input(tag)
+                else:
+                    self._finish("im_end" if what == 8 else "other_stop", tag)
+                    self._trailing(ids + k + 1, count - k - 1)
+                    return 0
+            return self._input_bytes(text, used, False) if used else 0
+        finally:
+            free(text)
+
+    cdef int _record_id(self, unsigned int id) except -1:
+        cdef unsigned int* grown
+        cdef Py_ssize_t capacity
+        if self.n_ids == self.ids_capacity:
+            capacity = 64 if self.ids_capacity == 0 else self.ids_capacity * 2
+            grown = <unsigned int*> realloc(self.ids, capacity * sizeof(unsigned int))
+            if grown == NULL:
+                raise MemoryError
+            self.ids = grown
+            self.ids_capacity = capacity
+        self.ids[self.n_ids] = id
+        self.n_ids += 1
+        return 0
+
+    cdef int _trailing(self, const long long* ids, Py_ssize_t count) except -1:
+        """Ids behind a stop id: kept, not read."""
+        cdef Py_ssize_t k
+        cdef list parts = []
+        for k in range(count):
+            if self.record:
+                self._record_id(<unsigned int> ids[k])
+            parts.append(self.table_blob[self.table_offsets[ids[k]]:self.table_offsets[ids[k] + 1]])
+        self._append_region((<bytes> b"".join(parts)).decode("utf-8", "surrogateescape"), K_TRAILING)
+        return 0
+
+    cdef int _append_region(self, str text, int kind) except -1:
+        """A last region, of text that is not read."""
+        cdef int was = self.state
+        if not text:
+            return 0
+        if self.record:
+            self.pieces.append(text)
+        self.piece = text
+        self.kind = PyUnicode_KIND(text)
+        self.data = PyUnicode_DATA(text)
+        self.base += self.n
+        self.n = len(text)
+        self._emit(kind, 0, self.n)
+        self.base += self.n
+        self.n = 0
+        self.piece = None
+        return 0
+
+    cdef int _finish(self, str stop, str text) except -1:
+        """The end of the input. What was held becomes text or layout; the stop text is the last region."""
+        self.turn_cache = None
+        if self.n_pending:
+            self._input_bytes(NULL, 0, True)
+        if self.carry is not None:
+            self._flush_carry()
+        self.ended = stop != "none"
+        self.kind = 4
+        self.data = self.buffer
+        self._run(True)
+        while self.notes is not None:
+            self._note()
+        self.base += self.n
+        self.n = 0
+        self.p = self.t = self.i = 0
+        if stop != "none":
+            self._append_region(text, K_STOP)
+        self.stop = stop
+        return 0
+
+    cdef int _close(self, stop, text) except -1:
+        if stop not in ("none", "im_end", "other_stop"):
+            raise ValueError(f"stop={stop!r}: it takes 'none', 'im_end', 'other_stop'")
+        if text is not None and stop != "other_stop":
+            raise ValueError("text= is the text of stop='other_stop'")
+        if self.busy:
+            raise RuntimeError("a parser cannot be closed from within its own id_factory")
+        if self.stop is not None:
+            return 0
+        return self._finish(stop, formats.IM_END if stop == "im_end" else formats.ENDOFTEXT if text is None else text)
+
+    cdef inline int _whole_text(self, str s) noexcept:
+        """The kind of region that s is as a whole, if nothing is held or pending; -1: read it the long way.
+
+        Moves the line state on, as the long way would.
+        """
+        cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
+        cdef int kind = PyUnicode_KIND(s)
+        cdef void* data = PyUnicode_DATA(s)
+        cdef Py_UCS4 last
+        if self.n or size == 0 or self.fed != FED_STR or self.stop is not None or self.notes is not None or self.busy:
+            return -1
+        last = PyUnicode_READ(kind, data, size - 1)
+        if self.state <= S_CONTENT:
+            if self.over or not self._has_text() or is_ws(last):
+                return -1
+            if find_char(kind, data, 0, size, 60) != size or (kind >= 2 and holds_broken(kind, data, size)):
+                return -1
+            line_feed(&self.line, kind, data, 0, size)
+            self.run = 0
+            self.stray_ok = False
+            return self._text_kind()
+        if self.state != S_VALUE or self.discard or self.at_value_start or last == 10:
+            return -1
+        if find_char(kind, data, 0, size, 60) != size or (kind >= 2 and holds_broken(kind, data, size)):
+            return -1
+        self.value_bol = blanks_since_newline(kind, data, 0, size, self.value_bol)
+        return K_VALUE
+
+    cdef inline int _count_text(self, str s, int kind) except -1:
+        """The whole of s was reported as a region."""
+        cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
+        if self.record:
+            self.turn_cache = None
+            self.pieces.append(s)
+            self._rec(kind, 0, self.emitted, self.emitted + size)
+        self.emitted += size
+        self.base += size
+        self.broken_before = False
+        return 0
+
+    # ---------------------------------------------------------------------------------------------- prefix
+
+    cdef int _prefix(self, tail, bint default_start) except -1:
+        """Runs over what the prompt has already written of this turn."""
+        cdef int mode = self.mode
+        cdef bint record = self.record
+        cdef list events
+        cdef Py_ssize_t k
+        cdef Event e
+        if default_start:
+            self.state = S_CONTENT
+            self.fresh = FRESH_CONTENT if self.format.start == "content" else FRESH_AUTO
+        self.mode = MODE_EVENTS
+        self.record = False
+        self.prefixing = True
+        try:
+            if isinstance(tail, str):
+                self.gen_prefix = tail
+                if self.by_id:
+                    self._certain_in(tail)
+                self._input(tail)
+            else:
+                self.gen_prefix = self.tokens.decode(tail)
+                self._input_ids(tail)
+        finally:
+            self.mode = mode
+            self.record = record
+            self.prefixing = False
+        events = self.out if self.out is not None else []
+        self.out = None
+        if self.state == S_REASONING and not self.any_reasoning:
+            self.fresh = FRESH_REASONING
+        elif self.state == S_CONTENT and not self.any_content and self.call < 0:
+            opened = any(type(e) is Markup and (<Event> e).value == "think_open" for e in events)
+            self.fresh = FRESH_CONTENT if opened or self.format.start == "content" else FRESH_AUTO
+        for k in range(self.certain_head, self.n_certain):
+            self.certain[k] -= self.base + self.n
+        self.base = -self.n
+        self.emitted = 0
+        self.fed = 0
+        self.notes = None
+        if self.call_open:
+            k = len(events) - 1
+            while type(events[k]) is not ToolCallStart:
+                k -= 1
+            self.carry = [e for e in events[k:] if type(e) is not Markup]
+            self.call = 0
+        else:
+            self.call = -1
+        return 0
+
+    cdef int _certain_in(self, str text) except -1:
+        """In a prefix given as text, every spelled tag counts."""
+        cdef Py_ssize_t at = text.find("<")
+        while at >= 0:
+            self._mark_certain(self.base + at)
+            at = text.find("<", at + 1)
+        return 0
+
+    cdef int _flush_carry(self) except -1:
+        """Reports the call that the prefix began: zero-width, at position 0."""
+        cdef list carry = self.carry
+        cdef Event e
+        cdef bint value
+        self.carry = None
+        for e in carry:
+            if type(e) is Issue:
+                if e.number >= 0:
+                    self._issue_of(e.value, 0, e.extra)
+                continue
+            value = type(e) is ArgumentDelta
+            if type(e) is ToolCallStart:
+                self.strings.append((e.value, e.extra))
+                self._rec(R_CALL, <int> len(self.strings) - 1, 0, 0)
+            elif type(e) is ArgumentStart:
+                self.strings.append(e.value)
+                self._rec(R_ARG, <int> len(self.strings) - 1, 0, 0)
+            elif value:
+                self.strings.append(e.raw)
+                self._rec(R_TEXT, <int> len(self.strings) - 1, 0, 0)
+            elif type(e) is ArgumentEnd:
+                self._rec(R_ARG_END, e.value, 0, 0)
+            if self.mode != MODE_NONE:
+                self._event(_make(type(e), "", 0, 0, e.raw if value else e.value, e.extra))
+        return 0
+
+    # ---------------------------------------------------------------------------------------------- results
+
+    @property
+    def state(self):
+        """Where the parser stands, a `State`."""
+        if self.stop is not None:
+            return STATE_OF[S_END]
+        if self.fresh == FRESH_AUTO and self.state == S_CONTENT:
+            return STATE_START
+        return STATE_OF[self.state]
+
+    @property
+    def position(self):
+        """Code points consumed."""
+        return self.base + self.n
+
+    @property
+    def held(self):
+        """Text that is not decided yet."""
+        cdef Py_ssize_t a = -self.base if self.base < 0 else 0
+        if self.n <= a:
+            return ""
+        return PyUnicode_FromKindAndData(4, self.buffer + a, self.n - a)
+
+    @property
+    def held_bytes(self):
+        """Bytes of an unfinished UTF-8 sequence, at most three."""
+        return (<char*> self.pending)[:self.n_pending]
+
+    @property
+    def closed(self):
+        """How the turn was closed (`"im_end"`, `"other_stop"`, `"none"`), or None while it is open."""
+        return self.stop
+
+    @property
+    def turn(self):
+        """The `Turn` as known so far. Needs `record=True`."""
+        if not self.record:
+            raise ValueError("this parser was made with record=False: it keeps no turn")
+        if self.turn_cache is None:
+            self.turn_cache = _make_turn(self)
+        return self.turn_cache
+
+    def _recorded(self):
+        """What a Turn is made of: raw, records (kind, aux, start, end), strings, ids."""
+        cdef Py_ssize_t k
+        cdef list records = []
+        cdef list ids = None
+        cdef Rec* r
+        cdef str raw
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]
+        raw = self.pieces[0] if self.pieces else ""
+        for k in range(self.n_recs):
+            r = &self.recs[k]
+            records.append((r.kind, r.aux, r.start, r.end))
+        if self.fed == FED_IDS:
+            ids = [self.ids[k] for k in range(self.n_ids)]
+        return raw, records, list(self.strings), ids, self.incomplete
+
+    cdef int _copy_from(self, _Machine o) except -1:
+        self.format = o.format
+        self.policy = o.policy
+        self.tools = o.tools
+        self.tokens = o.tokens
+        self.max_held = o.max_held
+        self.record = o.record
+        self.start = o.start
+        self.id_factory = o.id_factory
+        self.declared = o.declared
+        self.known = o.known
+        self.callable = o.callable
+        self.xml = o.xml
+        self.by_id = o.by_id
+        self.id_tags = o.id_tags
+        self.in_reasoning = o.in_reasoning
+        self.bare = o.bare
+        self.call_in_fence = o.call_in_fence
+        self.drop_close = o.drop_close
+        self.close_cut = o.close_cut
+        self.first_close = o.first_close
+        self.unknown_is_text = o.unknown_is_text
+        self.kind = o.kind
+        self.n = o.n
+        self.base = o.base
+        self.piece = o.piece
+        self.p = o.p
+        self.t = o.t
+        self.i = o.i
+        self.run = o.run
+        self.late_at = o.late_at
+        self.emitted = o.emitted
+        self.state = o.state
+        self.fresh = o.fresh
+        self.over = o.over
+        self.strays = o.strays
+        self.stray_ok = o.stray_ok
+        self.owed = o.owed
+        self.any_reasoning = o.any_reasoning
+        self.any_content = o.any_content
+        self.closing = o.closing
+        self.ended = o.ended
+        self.incomplete = o.incomplete
+        self.prefixing = o.prefixing
+        self.busy = o.busy
+        self.line = o.line
+        self.stages = o.stages
+        self.tag = o.tag
+        self.tag2 = o.tag2
+        self.ws = o.ws
+        self.ws2 = o.ws2
+        self.name = o.name
+        self.quoted = o.quoted
+        self.call = o.call
+        self.call_open = o.call_open
+        self.arg_open = o.arg_open
+        self.wrapper = o.wrapper
+        self.from_reasoning = o.from_reasoning
+        self.call_complete = o.call_complete
+        self.blocks = o.blocks
+        self.params = o.params
+        self.given = None if o.given is None else o.given.copy()
+        self.closed_params = o.closed_params
+        self.unclosed_params = o.unclosed_params
+        self.junk = o.junk
+        self.newlines = o.newlines
+        self.blank = o.blank
+        self.at_value_start = o.at_value_start
+        self.discard = o.discard
+        self.value_bol = o.value_bol
+        self.j_start = o.j_start
+        self.j_at = o.j_at
+        self.j_key = o.j_key
+        self.j_val = o.j_val
+        self.j_member = o.j_member
+        self.j_current = o.j_current
+        self.j_first = o.j_first
+        self.j_name = o.j_name
+        self.j_args = o.j_args
+        self.j_args_string = o.j_args_string
+        self.j_args_closed = o.j_args_closed
+        self.j_args_done = o.j_args_done
+        self.j_alias = o.j_alias
+        self.j_long = o.j_long
+        self.j_started = o.j_started
+        self.pending_name = o.pending_name
+        self.j_text = None if o.j_text is None else o.j_text.copy()
+        self.in_string = o.in_string
+        self.escaped = o.escaped
+        self.out = None if o.out is None else o.out.copy()
+        self.d_reasoning = o.d_reasoning
+        self.d_content = o.d_content
+        self.d_calls = None if o.d_calls is None else o.d_calls.copy()
+        self.d_issues = None if o.d_issues is None else o.d_issues.copy()
+        self.notes = None if o.notes is None else o.notes.copy()
+        self.n_recs = o.n_recs
+        self.strings = None if o.strings is None else o.strings.copy()
+        self.pieces = None if o.pieces is None else o.pieces.copy()
+        self.carry = None if o.carry is None else o.carry.copy()
+        self.gen_prefix = o.gen_prefix
+        self.stop = o.stop
+        self.turn_cache = o.turn_cache
+        self.unknown_ids = None if o.unknown_ids is None else o.unknown_ids.copy()
+        self.work = o.work
+        self.fed = o.fed
+        memcpy(self.pending, o.pending, 4)
+        self.n_pending = o.n_pending
+        self.broken_before = o.broken_before
+        self.n_certain = o.n_certain
+        self.certain_head = o.certain_head
+        self.n_ids = o.n_ids
+        self.table_size = o.table_size
+        self.table_refs = o.table_refs
+        self.table_blob = o.table_blob
+        self.table_offsets = o.table_offsets
+        self.table_kinds = o.table_kinds
+        if o.n:
+            self._grow(o.n)
+            memcpy(self.buffer, o.buffer, o.n * sizeof(unsigned int))
+        self.data = self.buffer
+        self.recs_capacity = o.n_recs
+        if o.n_recs:
+            self.recs = <Rec*> malloc(o.n_recs * sizeof(Rec))
+            if self.recs == NULL:
+                raise MemoryError
+            memcpy(self.recs, o.recs, o.n_recs * sizeof(Rec))
+        self.certain_capacity = o.n_certain
+        if o.n_certain:
+            self.certain = <long long*> malloc(o.n_certain * sizeof(long long))
+            if self.certain == NULL:
+                raise MemoryError
+            memcpy(self.certain, o.certain, o.n_certain * sizeof(long long))
+        self.ids_capacity = o.n_ids
+        if o.n_ids:
+            self.ids = <unsigned int*> malloc(o.n_ids * sizeof(unsigned int))
+            if self.ids == NULL:
+                raise MemoryError
+            memcpy(self.ids, o.ids, o.n_ids * sizeof(unsigned int))
+        if json_copy(&self.json, &o.json) < 0:
+            raise MemoryError
+        return 0
+
+
+cdef list _listed(ids):
+    """The integers of an array; numpy arrays and torch tensors have tolist()."""
+    if hasattr(ids, "tolist"):
+        ids = ids.tolist()
+        return ids if isinstance(ids, list) else [ids]
+    if isinstance(ids, (str, bytes, bytearray)):
+        raise TypeError("feed_ids takes token ids; feed takes text")
+    return list(ids)
+
+
+cdef object _joined(old, str text):
+    """Text collected over one call: None, one string, or a list of several."""
+    if old is None:
+        return text
+    if type(old) is list:
+        (<list> old).append(text)
+        return old
+    return [old, text]
+
+
+cdef inline str _text_of(old):
+    if type(old) is list:
+        return "".join(<list> old)
+    return <str> old
+
+
+@cython.final
+cdef class Parser(_Machine):
+    """Reads one completion in any pieces and reports events.
+
+    Every character belongs to exactly one event; the events do not depend on how the input was cut. No text raises.
+
+    `format` is a name or `Format` (docs/format.md lists them). `tools` are the tools of the request: None if they are
+    not known, `[]` if there are none. `start` says where the completion begins (None: as the format says);
+    `Parser.for_prompt` takes it from the rendered prompt and is the better way. `tokens` is a `TokenTable`, needed by
+    `feed_ids`; with `tags="ids"` the tags of the vocabulary count only where their own id was sampled. `max_held`
+    bounds, in code points, a JSON call whose name has not come and a value that must be whole before it is typed.
+
+    Raises `FormatError` for an unknown format, start or tool.
+
+    >>> import qwenparse
+    >>> p = qwenparse.Parser("qwen3.5", start="content")
+    >>> p.feed("Hi")
+    [ContentDelta(text='Hi', start=0, end=2)]
+    """
+
+    def __cinit__(self):
+        self.mode = MODE_EVENTS
+
+    @classmethod
+    def for_prompt(cls, prompt, /, *, format=None, **settings):
+        """A parser for the turn that a rendered prompt leaves open.
+
+        `prompt` is the text, or the token ids with `tokens=`. What stands behind the last assistant header (a
+        `<think>`, a prefill) is read first, so that the state is right; it is kept as `gen_prefix`. Without `format`
+        the format is taken from the tool instructions and that tail.
+        """
+        cdef _Machine self
+        format, tail = _open_turn(prompt, format, settings.get("tokens"))
+        self = cls(format, **settings)
+        if tail is not None:
+            self._prefix(tail, settings.get("start") is None)
+        return self
+
+    cdef object _take(self):
+        cdef list out = self.out
+        if out is None:
+            return ()
+        self.out = None
+        return out
+
+    @cython.critical_section
+    def feed(self, data, /):
+        """More of the completion, `str` or bytes; the events it decides. Raises `ParserClosed` after `close`."""
+        cdef int kind
+        cdef Event e
+        if type(data) is str:
+            kind = self._whole_text(<str> data)
+            if kind >= 0:
+                if kind == K_THINK_BODY:
+                    e = ReasoningDelta.__new__(ReasoningDelta)
+                elif kind == K_CONTENT:
+                    e = ContentDelta.__new__(ContentDelta)
+                else:
+                    e = ArgumentDelta.__new__(ArgumentDelta)
+                    e.number = self.call
+                e.raw = <str> data
+                e.start = self.emitted
+                self._count_text(<str> data, kind)
+                return [e]
+        self._input_object(data)
+        return self._take()
+
+    @cython.critical_section
+    def feed_ids(self, ids, /):
+        """More of the completion as token ids: a list, an array or one int. Needs `tokens=`.
+
+        Raises `ValueError` for an id outside the table, before any of the list is consumed. A stop id ends the turn.
+        """
+        self._input_ids(ids)
+        return self._take()
+
+    @cython.critical_section
+    def close(self, *, stop="none", text=None):
+        """The end of the completion: gives back everything held. Later calls return ().
+
+        `stop`: `"im_end"` or `"other_stop"` if the model ended the turn (its text, or `text`, becomes the last
+        region), `"none"` if it was cut: length limit, cancelled, stop string, unknown.
+        """
+        self._close(stop, text)
+        return self._take()
+
+    def reset(self):
+        """The same settings, a new turn."""
+        self._begin()
+
+    def copy(self):
+        """An independent parser in the same state."""
+        cdef Parser other = Parser.__new__(Parser)
+        other._copy_from(self)
+        return other
+
+    def __copy__(self):
+        return self.copy()
+
+
+@cython.final
+cdef class DeltaParser(_Machine):
+    """The same machine as `Parser`, with one coalesced `Delta` per call, or None."""
+
+    def __cinit__(self):
+        self.mode = MODE_DELTA
+
+    @classmethod
+    def for_prompt(cls, prompt, /, *, format=None, **settings):
+        """As `Parser.for_prompt`."""
+        cdef _Machine self
+        format, tail = _open_turn(prompt, format, settings.get("tokens"))
+        self = cls(format, **settings)
+        if tail is not None:
+            self._prefix(tail, settings.get("start") is None)
+        return self
+
+    cdef object _take(self):
+        cdef Delta d
+        if self.d_reasoning is None and self.d_content is None and self.d_calls is None and self.d_issues is None:
+            return None
+        d = Delta.__new__(Delta)
+        d.reasoning = _text_of(self.d_reasoning)
+        d.content = _text_of(self.d_content)
+        d.calls = () if self.d_calls is None else tuple(self.d_calls)
+        d.issues = () if self.d_issues is None else tuple(self.d_issues)
+        self.d_reasoning = self.d_content = None
+        self.d_calls = self.d_issues = None
+        return d
+
+    @cython.critical_section
+    def feed(self, data, /):
+        """More of the completion, `str` or bytes; what it adds. Raises `ParserClosed` after `close`."""
+        cdef int kind
+        cdef Delta d
+        cdef Event e
+        if type(data) is str:
+            kind = self._whole_text(<str> data)
+            if kind >= 0:
+                d = Delta.__new__(Delta)
+                d.calls = ()
+                d.issues = ()
+                if kind == K_THINK_BODY:
+                    d.reasoning = <str> data
+                elif kind == K_CONTENT:
+                    d.content = <str> data
+                else:
+                    e = ArgumentDelta.__new__(ArgumentDelta)
+                    e.number = self.call
+                    e.raw = <str> data
+                    e.start = self.emitted
+                    d.calls = (e,)
+                self._count_text(<str> data, kind)
+                return d
+        self._input_object(data)
+        return self._take()
+
+    @cython.critical_section
+    def feed_ids(self, ids, /):
+        """As `Parser.feed_ids`."""
+        self._input_ids(ids)
+        return self._take()
+
+    @cython.critical_section
+    def close(self, *, stop="none", text=None):
+        """As `Parser.close`."""
+        self._close(stop, text)
+        return self._take()
+
+    def reset(self):
+        """The same settings, a new turn."""
+        self._begin()
+
+    def copy(self):
+        """An independent parser in the same state."""
+        cdef DeltaParser other = DeltaParser.__new__(DeltaParser)
+        other._copy_from(self)
+        return other
+
+    def __copy__(self):
+        return self.copy()
+
+
+@cython.final
+cdef class _Recorder(_Machine):
+    """The machine without events, for `parse`."""
+
+    def __cinit__(self):
+        self.mode = MODE_NONE
+
+
+def parse(text, format, *, tools=None, start=None, policy=None, stop="none", **settings):
+    """The `Turn` of a whole completion, `str` or bytes. Takes what `Parser` takes.
+
+    >>> import qwenparse
+    >>> qwenparse.parse("Plan.\\n</think>\\n\\nHi", "qwen3.5").content
+    'Hi'
+    """
+    cdef _Machine m = _Recorder(format, tools=tools, start=start, policy=policy, **settings)
+    m._input_object(text)
+    m._close(stop, None)
+    return m.turn
+
+
+def _replay(format, gen_prefix, pieces, stop, *, by_ids=False, stop_text=None, **settings):
+    """A Turn from its record: the prefix, then text or ids, then the end."""
+    cdef _Machine m = _Recorder(format, **settings)
+    if gen_prefix is not None:
+        m._prefix(gen_prefix, settings.get("start") is None)
+    if by_ids:
+        m._input_ids(pieces)
+    else:
+        m._input_object(pieces)
+    if m.stop is None:
+        m._close(stop, stop_text)
+    return m.turn

@@ -6,6 +6,7 @@ Source of the table: the published chat templates of each model family (docs/for
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from enum import IntEnum
 from typing import Literal, get_args, get_type_hints
 
 from .errors import FormatError
@@ -93,3 +94,57 @@ def get_format(name: str | Format) -> Format:
         return FORMATS[name]
     except (KeyError, TypeError):
         raise FormatError(f"unknown format {name!r}; the formats are {', '.join(FORMATS)}") from None
+
+ISSUE_CODES: tuple[str, ...] = (
+    "aliased-arguments", "broken-json", "broken-utf8", "call-in-reasoning", "cut-call", "cut-tag",
+    "duplicate-parameter", "foreign-dialect", "fused-parameter", "late-think-close", "malformed-close",
+    "malformed-parameter", "missing-arguments", "missing-function-close", "missing-parameter-close",
+    "missing-tool-call-close", "missing-tool-call-open", "nameless-parameter", "quoted-name", "repeated-think-open",
+    "several-calls-in-block", "stray-close", "stray-think-close", "type-mismatch", "unclosed-parameter-tag",
+    "unclosed-think", "undeclared-parameter", "undeclared-tool", "unexpected-think-open", "unknown-token",
+    "window-exceeded",
+)  # fmt: skip
+"""Every issue code; docs/format.md says when each is raised."""
+
+UNCLEAN: frozenset[str] = frozenset({
+    "broken-json", "broken-utf8", "call-in-reasoning", "cut-call", "duplicate-parameter", "fused-parameter",
+    "malformed-parameter", "missing-parameter-close", "nameless-parameter", "stray-close", "type-mismatch",
+    "unclosed-parameter-tag", "undeclared-parameter", "undeclared-tool", "unknown-token",
+})  # fmt: skip
+"""The codes that make running a call a guess: `ToolCall.clean` is False."""
+
+TAGS: tuple[str, ...] = (
+    "<think>", "</think>", "<tool_call>", "</tool_call>",
+    "<function=", "</function>", "<parameter=", "</parameter",
+)  # fmt: skip
+"""Every tag, once, in the order of the core's codes. Behind `<function=` and `<parameter=` comes a name and `>`,
+behind `</parameter` comes `>` or a short variant of it."""
+
+ID_TAGS: tuple[str, ...] = TAGS[:4]
+"""The tags that a vocabulary may hold as single tokens."""
+
+WINDOW = 1024
+"""Code points of the longest whitespace run that any rule looks across."""
+NAME_LIMIT = 256
+"""Code points of a name, as written."""
+VARIANT_LIMIT = 32
+"""Code points between `</parameter` and `>` in a variant of that tag."""
+
+
+class State(IntEnum):
+    """Where a parser stands; `Parser.state`."""
+
+    START = 0
+    """Nothing but whitespace so far; a `<think>` would still open reasoning."""
+    REASONING = 1
+    CONTENT = 2
+    CALL = 3
+    """In a call's wrapper, outside a function block."""
+    FUNCTION = 4
+    """In a function block, between parameters."""
+    VALUE = 5
+    ARGUMENTS = 6
+    """In the object of a JSON call."""
+    BROKEN = 7
+    """Behind a fault in a JSON call, before its wrapper ends."""
+    CLOSED = 8

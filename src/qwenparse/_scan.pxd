@@ -1,0 +1,147 @@
+"""Inline C of the scanner: character classes, the next '<', the line state. Knows no policy and no format rule."""
+
+from libc.string cimport memchr
+
+cdef extern from "Python.h":
+    int PyUnicode_KIND(object)
+    void* PyUnicode_DATA(object)
+    Py_UCS4 PyUnicode_READ(int kind, void* data, Py_ssize_t index) noexcept nogil
+    Py_ssize_t PyUnicode_GET_LENGTH(object)
+    object PyUnicode_FromKindAndData(int kind, const void* data, Py_ssize_t size)
+    object PyUnicode_Substring(object, Py_ssize_t start, Py_ssize_t end)
+    object PyUnicode_DecodeUTF8Stateful(const char* s, Py_ssize_t size, const char* errors, Py_ssize_t* consumed)
+
+
+cdef inline bint is_ws(Py_UCS4 c) noexcept nogil:
+    return c == 32 or 9 <= c <= 13
+
+
+cdef inline Py_ssize_t find_char(int kind, void* data, Py_ssize_t i, Py_ssize_t n, Py_UCS4 c) noexcept nogil:
+    """Index of the first `c` in [i, n), or n. `c` is ASCII."""
+    cdef const void* hit
+    cdef const unsigned short* u2
+    cdef const unsigned int* u4
+    if i >= n:
+        return n
+    if kind == 1:
+        hit = memchr(<char*> data + i, <int> c, n - i)
+        return n if hit == NULL else <Py_ssize_t> (<char*> hit - <char*> data)
+    if kind == 2:
+        u2 = <const unsigned short*> data
+        while i < n and u2[i] != c:
+            i += 1
+        return i
+    u4 = <const unsigned int*> data
+    while i < n and u4[i] != c:
+        i += 1
+    return i
+
+
+cdef inline bint holds_broken(int kind, void* data, Py_ssize_t n) noexcept nogil:
+    """Whether an undecodable byte (PEP 383) is among the characters. Kind 1 cannot hold one."""
+    cdef Py_ssize_t i
+    cdef Py_UCS4 c
+    for i in range(n):
+        c = PyUnicode_READ(kind, data, i)
+        if 0xDC80 <= c <= 0xDCFF:
+            return True
+    return False
+
+
+# The line a section is in: whether only blanks stand before this place, and whether a code fence is open.
+cdef struct Line:
+    bint bol              # only spaces and tabs since the newline or the beginning of the section
+    char phase            # of a fence line: LINE_INDENT, LINE_RUN, LINE_INFO, LINE_PLAIN
+    bint blank_info       # only WS behind the run: it may close a fence
+    Py_UCS4 mark          # of the run on this line
+    Py_ssize_t count      # spaces (LINE_INDENT) or length of the run
+    Py_UCS4 fence         # of the open fence, 0 if none
+    Py_ssize_t fence_count
+
+cdef enum:
+    LINE_INDENT = 0
+    LINE_RUN = 1
+    LINE_INFO = 2
+    LINE_PLAIN = 3
+
+
+cdef inline void line_reset(Line* l) noexcept nogil:
+    l.bol = True
+    l.phase = LINE_INDENT
+    l.count = 0
+    l.fence = 0
+    l.fence_count = 0
+    l.mark = 0
+    l.blank_info = True
+
+
+cdef inline void line_newline(Line* l) noexcept nogil:
+    if l.phase == LINE_RUN or l.phase == LINE_INFO:
+        if l.fence == 0:
+            if l.count >= 3:
+                l.fence = l.mark
+                l.fence_count = l.count
+        elif l.mark == l.fence and l.count >= l.fence_count and l.blank_info:
+            l.fence = 0
+    l.bol = True
+    l.phase = LINE_INDENT
+    l.count = 0
+    l.blank_info = True
+
+
+cdef inline void line_step(Line* l, Py_UCS4 c) noexcept nogil:
+    if c == 10:
+        line_newline(l)
+        return
+    if l.bol and c != 32 and c != 9:
+        l.bol = False
+    if l.phase == LINE_PLAIN:
+        return
+    if l.phase == LINE_INDENT:
+        if c == 32 and l.count < 3:
+            l.count += 1
+        elif c == 96 or c == 126:
+            l.phase = LINE_RUN
+            l.mark = c
+            l.count = 1
+        else:
+            l.phase = LINE_PLAIN
+    elif l.phase == LINE_RUN:
+        if c == l.mark:
+            l.count += 1
+        elif l.count < 3:
+            l.phase = LINE_PLAIN
+        else:
+            l.phase = LINE_INFO
+            if not is_ws(c):
+                l.blank_info = False
+                if c == 96 and l.mark == 96:
+                    l.phase = LINE_PLAIN
+    elif not is_ws(c):
+        l.blank_info = False
+        if c == 96 and l.mark == 96:
+            l.phase = LINE_PLAIN
+
+
+cdef inline void line_feed(Line* l, int kind, void* data, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    """Moves the line state over [i, n)."""
+    while i < n:
+        if l.phase == LINE_PLAIN and not l.bol:
+            i = find_char(kind, data, i, n, 10)
+            if i == n:
+                return
+        line_step(l, PyUnicode_READ(kind, data, i))
+        i += 1
+
+
+cdef inline bint blanks_since_newline(int kind, void* data, Py_ssize_t i, Py_ssize_t n, bint before) noexcept nogil:
+    """Whether only spaces and tabs stand between n and the newline before it; `before`: the answer at i."""
+    cdef Py_UCS4 c
+    while n > i:
+        c = PyUnicode_READ(kind, data, n - 1)
+        if c == 10:
+            return True
+        if c != 32 and c != 9:
+            return False
+        n -= 1
+    return before
