@@ -8,6 +8,7 @@ import pytest
 
 from qwenparse.values import convert
 
+
 def check(types, literal, value, text=None, mismatch=False, **kw):
     found = convert(literal, None if types is None else frozenset(types.split()), **kw)
     expected = json.dumps(literal, ensure_ascii=False) if text is None else text
@@ -18,7 +19,23 @@ def check(types, literal, value, text=None, mismatch=False, **kw):
 
 @pytest.mark.parametrize(
     "literal",
-    ["02134", "1e5", "true", "null", '{"a": 1}', '"q"', "5", "None", "[1]", "", " x ", "a\nb\tc\x01", "\0", "\ud800", "…"],
+    [
+        "02134",
+        "1e5",
+        "true",
+        "null",
+        '{"a": 1}',
+        '"q"',
+        "5",
+        "None",
+        "[1]",
+        "",
+        " x ",
+        "a\nb\tc\x01",
+        "\0",
+        "\ud800",
+        "…",
+    ],
 )
 def test_v1_only_string_is_as_written(literal):
     check("string", literal, literal)
@@ -69,9 +86,9 @@ def test_an_integral_literal_that_is_no_float_is_written_out(literal, value):
 @pytest.mark.parametrize(
     "literal",
     [
-        "2026-01-15", "5.5", "1e-1", "5 5", "5,5", "1_000", "0x10", "five", "", " ", "-", "+", "+-5", "--5", ".", "e5", ".e5",
-        "5e", "1e1.0", "٣", "５", "5\u00a0", "true", "[5]", '"5"', "NaN", "Infinity", "1e999999", "1" + "0" * 4300,
-        "1" * 5000, "-" + "1" * 5000, "1e" + "9" * 5000, "1e-" + "9" * 5000, "1e4300", "5\0",
+        "2026-01-15", "5.5", "1e-1", "5 5", "5,5", "1_000", "0x10", "five", "", " ", "-", "+", "+-5", "--5", ".",
+        "e5", ".e5", "5e", "1e1.0", "٣", "５", "5\u00a0", "true", "[5]", '"5"', "NaN", "Infinity", "1e999999",
+        "1" + "0" * 4300, "1" * 5000, "-" + "1" * 5000, "1e" + "9" * 5000, "1e-" + "9" * 5000, "1e4300", "5\0",
     ],
 )  # fmt: skip
 def test_v2_v12_what_is_no_integer_stays_a_string(literal):
@@ -105,7 +122,9 @@ def test_v3_number(literal, value, text):
     assert math.copysign(1, convert(literal, frozenset({"number"})).value) == math.copysign(1, value)
 
 
-@pytest.mark.parametrize("literal", ["1e400", "-1e400", "NaN", "nan", "inf", "Infinity", "-Infinity", "1_0", "1" * 5000, "x"])
+@pytest.mark.parametrize(
+    "literal", ["1e400", "-1e400", "NaN", "nan", "inf", "Infinity", "-Infinity", "1_0", "1" * 5000, "x"]
+)
 def test_v12_a_number_that_is_not_finite_stays_a_string(literal):
     check("number", literal, literal, mismatch=True)
 
@@ -212,6 +231,8 @@ def test_anything_else_in_a_union_with_string_is_a_string(types, literal):
         ("array", "['a.py', 'b.py']", ["a.py", "b.py"], '["a.py", "b.py"]'),
         ("object", '{"a": 1,}', {"a": 1}, '{"a": 1}'),
         ("object", "{'k': None, 't': True}", {"k": None, "t": True}, '{"k": null, "t": true}'),
+        ("array", "'a', 2", ["a", 2], '["a", 2]'),
+        ("array", "1,", [1], "[1]"),
         ("array", "(1, 2.50)", [1, 2.5], "[1, 2.5]"),
         ("array", '[1,2,  3e0,{"x":"é"}]', [1, 2, 3.0, {"x": "é"}], '[1,2,  3e0,{"x":"é"}]'),
         ("array", "\n[1]\v ", [1], "[1]"),
@@ -236,7 +257,11 @@ def test_v7_containers(types, literal, value, text):
         ("object", "[1]"),
         ("array", "{'a': 1}"),
         ("array", "{1, 2}"),
-        ("array", "1, 2"),
+        ("object", "1, 2"),
+        ("array", "a.py, b.py"),
+        ("array", "'a' 'b'"),
+        ("array", "5"),
+        ("array", ","),
         ("array", "[NaN]"),
         ("array", "[-Infinity]"),
         ("array", "[1e400,]"),

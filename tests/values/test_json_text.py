@@ -1,6 +1,7 @@
 """JSON that is cut, faulty, deep or full of control characters."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from qwenparse.values.json_text import ControlEscaper, LimitExceeded, Member, de
 
 def split(text, cuts):
     edges = [0, *sorted(min(c, len(text)) for c in cuts), len(text)]
-    return [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(edges)]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,14 @@ def test_an_object_in_a_string_may_be_deeper_than_is_read():
 
 @pytest.mark.parametrize(
     ("text", "limit", "exceeds"),
-    [("[[]]", 2, False), ("[[]]", 1, True), ("[][][]", 1, False), ('["[[["]', 1, False), ('["\\"[[["]', 1, False), ("]][[", 1, False)],
+    [
+        ("[[]]", 2, False),
+        ("[[]]", 1, True),
+        ("[][][]", 1, False),
+        ('["[[["]', 1, False),
+        ('["\\"[[["]', 1, False),
+        ("]][[", 1, False),
+    ],
 )
 def test_depth(text, limit, exceeds):
     assert depth_exceeds(text, limit) is exceeds
@@ -205,7 +213,9 @@ def test_limits_are_told_from_faults(text):
         json_text.loads(text)
 
 
-@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "-Infinity", "", "[1,]", '"\n"', "\ufeff[]", "{'a': 1}", "[1] x"])
+@pytest.mark.parametrize(
+    "text", ["NaN", "[Infinity]", "-Infinity", "", "[1,]", '"\n"', "\ufeff[]", "{'a': 1}", "[1] x"]
+)
 def test_what_is_not_json(text):
     with pytest.raises(ValueError) as raised:
         json_text.loads(text)

@@ -150,7 +150,9 @@ def test_schemas_that_hold_themselves_are_unknown():
     assert types(deep) is None
 
 
-@pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": []}, {"properties": "x"}, "x", 5, []])
+@pytest.mark.parametrize(
+    "schema", [None, {}, {"properties": None}, {"properties": []}, {"properties": "x"}, "x", 5, []]
+)
 def test_without_properties_everything_is_unknown(schema):
     tool = Tool("t", schema)
     assert tool.parameters is None

@@ -94,9 +94,7 @@ def _tolerant(literal: str, types: frozenset[str]) -> Converted | None:
             if converted is None and "number" in types:
                 converted = _float(text, spelling)
             return converted
-    if text[:1] in ("[", "{", "(") and not types.isdisjoint(("array", "object")):
-        return _container(text, types)
-    return None
+    return None if types.isdisjoint(("array", "object")) else _container(text, types)
 
 
 def _json_container(text: str, types: frozenset[str] | None) -> Converted | None:
@@ -109,11 +107,13 @@ def _json_container(text: str, types: frozenset[str] | None) -> Converted | None
 
 def _container(text: str, types: frozenset[str]) -> Converted | None:
     """An array or object in JSON, with control characters inside strings allowed, or as Python writes it."""
-    try:
-        return _of_type(loads(text, strict=False), escape_controls(text), types)
-    except ValueError:
-        value = read_container(text)
-        return None if value is None else _of_type(value, json.dumps(value, ensure_ascii=False), types)
+    if text[:1] in ("[", "{"):
+        try:
+            return _of_type(loads(text, strict=False), escape_controls(text), types)
+        except ValueError:
+            pass
+    value = read_container(text)
+    return None if value is None else _of_type(value, json.dumps(value, ensure_ascii=False), types)
 
 
 def _of_type(value: Any, spelling: str, types: frozenset[str] | None) -> Converted | None:

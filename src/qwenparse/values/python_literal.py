@@ -61,6 +61,10 @@ def read_container(text: str) -> list[Any] | dict[str, Any] | None:
     try:
         reader = _Reader(text)
         value = reader.value(0)
+        if reader.mark == ",":  # a tuple needs no brackets
+            value = [value]
+            while reader.skip(",") and reader.kind != "end":
+                value.append(reader.value(0))
         if reader.kind != "end":
             return None
     except (ValueError, RecursionError):
