@@ -297,7 +297,7 @@ def test_any_source_of_the_json_dialect_is_cut_independent_and_raises_nothing(so
 
 
 def cost(key, first, piece, count):
-    """Seconds to stream `count` pieces, the least of three runs."""
+    """Processor seconds to stream `count` pieces, the least of three runs."""
     runs = []
     for _ in range(3):
         writer = ArgumentsJSON(TOOLS, max_held=1 << 30)
@@ -308,10 +308,10 @@ def cost(key, first, piece, count):
             *[ArgumentDelta(0, piece)] * count,
         ]
         todo += [ArgumentEnd(0, True), ToolCallEnd(0, True)]
-        start = time.perf_counter()
+        start = time.process_time()
         for event in todo:
             writer.feed(event)
-        runs.append(time.perf_counter() - start)
+        runs.append(time.process_time() - start)
     return min(runs)
 
 
@@ -337,4 +337,4 @@ def cost(key, first, piece, count):
 )
 def test_time_grows_with_the_text(key, first, piece):
     cost(key, first, piece, 1000)
-    assert cost(key, first, piece, 80_000) < 8 * 2.5 * cost(key, first, piece, 10_000) + 0.01
+    assert cost(key, first, piece, 80_000) < 8 * 2 * cost(key, first, piece, 10_000) + 0.005
