@@ -1,0 +1,340 @@
+"""The JSON text of a call in pieces (docs/format.md, typed values, "as JSON text")."""
+
+import json
+import time
+from random import Random
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from qwenparse._core import (
+    ArgumentDelta,
+    ArgumentEnd,
+    ArgumentStart,
+    ContentDelta,
+    Issue,
+    Markup,
+    ReasoningDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+
+from qwenparse.schema import ToolSet
+from qwenparse.values import ArgumentsJSON, arguments, arguments_json
+
+TYPES = {
+    "s": {"type": "string"},
+    "i": {"type": "integer"},
+    "n": {"type": "number"},
+    "b": {"type": "boolean"},
+    "a": {"type": "array"},
+    "o": {"$ref": "#/$defs/O"},
+    "in": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+    "sn": {"type": ["string", "null"]},
+    "so": {"type": ["string", "object", "integer", "number", "boolean", "array"]},
+    "u": {},
+}
+TOOLS = ToolSet.of([{"name": "t", "parameters": {"properties": TYPES, "$defs": {"O": {"type": "object"}}}}])
+TOOL = TOOLS.get("t")
+
+
+def events(recorded, complete=True, cut=lambda text: [text], name="t", index=0):
+    yield ToolCallStart(index, name)
+    for key, literal, closed in recorded:
+        yield ArgumentStart(index, key)
+        for piece in cut(literal):
+            yield ArgumentDelta(index, piece)
+        yield ArgumentEnd(index, closed)
+    yield ToolCallEnd(index, complete)
+
+
+def pieces(recorded, complete=True, cut=lambda text: [text], **kw):
+    writer = ArgumentsJSON(TOOLS, **kw)
+    return [writer.feed(event) for event in events(recorded, complete, cut)]
+
+
+def stream(key, *texts, closed=True, **kw):
+    """The pieces of one argument: at its start, for each text, at its end."""
+    return pieces([(key, texts, closed)], cut=lambda literal: literal, **kw)[1:-1]
+
+
+def test_strings_stream_as_they_come():
+    assert stream("s", 'say "', "hi\n", "\\") == ['{"s": "', 'say \\"', "hi\\n", "\\\\", '"']
+
+
+def test_a_string_may_look_like_anything():
+    assert stream("s", "{", '"a": 1}') == ['{"s": "', "{", '\\"a\\": 1}', '"']
+
+
+def test_unknown_types_stream_unless_a_container_may_begin():
+    assert stream("u", "12", "3") == ['{"u": ', '"12', "3", '"']
+    assert stream("u", "", "n", "ull") == ['{"u": ', "", '"n', "ull", '"']
+    assert stream("u") == ['{"u": ', '""']
+    assert stream("u", "{", '"a":1}') == ['{"u": ', "", "", '{"a":1}']
+    assert stream("u", "[", "x") == ['{"u": ', "", "", '"[x"']
+    assert stream("u", " ", "[1]") == ['{"u": ', '" ', "[1]", '"']
+    assert stream("undeclared", "1") == ['{"undeclared": ', '"1', '"']
+
+
+@pytest.mark.parametrize(
+    ("key", "literal", "text"),
+    [
+        ("i", "230.0", "230.0"),
+        ("i", "x", '"x"'),
+        ("i", "", '""'),
+        ("n", "1e5", "1e5"),
+        ("b", "True", "true"),
+        ("a", "['a']", '["a"]'),
+        ("a", '["x\n"]', '["x\\n"]'),
+        ("o", '{"a":  1}', '{"a":  1}'),
+        ("in", "NULL", "null"),
+        ("sn", "null", "null"),
+        ("sn", "None", '"None"'),
+        ("so", "5", "5"),
+        ("so", "5 apples", '"5 apples"'),
+    ],
+)
+def test_everything_else_waits_for_its_end(key, literal, text):
+    assert stream(key, *literal) == [f'{{"{key}": ', *[""] * len(literal), text]
+
+
+def test_the_wait_is_bounded():
+    assert stream("i", "12", "3", "4", "5", max_held=3) == ['{"i": ', "", "", '"1234', "5", '"']
+    assert stream("i", "12", "3", max_held=3) == ['{"i": ', "", "", "123"]
+    assert stream("u", "[1", "]", " x", max_held=3) == ['{"u": ', "", "", '"[1] x', '"']
+    assert stream("sn", "null", max_held=3) == ['{"sn": ', '"null', '"']
+
+
+def test_separators_order_and_duplicates():
+    recorded = [("s", "a", True), ("i", "1", True), ("s", "b", True)]
+    assert "".join(pieces(recorded)) == '{"s": "a", "i": 1, "s": "b"}'
+
+
+def test_keys_are_quoted_and_non_ascii_stays():
+    assert "".join(pieces([('ké"y\n', "é\u2028\x7f", True)])) == '{"ké\\"y\\n": "é\u2028\x7f"}'
+
+
+def test_lone_surrogates_stay():
+    assert "".join(pieces([("s", "\udcff\ud83d", True)])) == '{"s": "\udcff\ud83d"}'
+
+
+def test_no_arguments():
+    assert pieces([]) == ["", "{}"]
+    assert pieces([], complete=False) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "text"),
+    [
+        ([("s", "half a comm", False)], '{"s": "half a comm'),
+        ([("i", "12", False)], '{"i": '),
+        ([("u", "", False)], '{"u": '),
+        ([("u", "{", False)], '{"u": '),
+        ([("s", "a", True)], '{"s": "a"'),
+        ([("s", "a", True), ("i", "", False)], '{"s": "a", "i": '),
+        ([(None, '{"a": "x', False)], '{"a": "x'),
+        ([(None, '{"a": 1}', True)], '{"a": 1}'),
+        ([(None, '"{\\"a\\"', False)], ""),
+    ],
+)
+def test_an_incomplete_call_is_not_closed_for_looks(recorded, text):
+    assert "".join(pieces(recorded, complete=False)) == text
+    assert arguments_json(recorded, TOOL, complete=False) == text
+
+
+def test_a_call_that_counts_as_complete_is_closed_even_if_its_last_argument_was_not():
+    assert "".join(pieces([("s", "ls", False)])) == '{"s": "ls"}'
+    assert "".join(pieces([("s", "ls", False), ("i", "5", False)])) == '{"s": "ls", "i": 5}'
+
+
+def test_calls_follow_each_other():
+    writer = ArgumentsJSON(TOOLS)
+    first = [writer.feed(e) for e in events([("s", "a", False)], complete=False)]
+    second = [writer.feed(e) for e in events([("i", "1", True)], index=1)]
+    other = [writer.feed(e) for e in events([("i", "1", True)], index=2, name="undeclared")]
+    third = [writer.feed(e) for e in events([(None, '{"a": "', False)], index=3, complete=False)]
+    fourth = [writer.feed(e) for e in events([(None, '{"a":\n1}', True)], index=4)]
+    fifth = [writer.feed(e) for e in events([], index=5)]
+    texts = ["".join(p) for p in (first, second, other, third, fourth, fifth)]
+    assert texts == ['{"s": "a', '{"i": 1}', '{"i": "1"}', '{"a": "', '{"a":\n1}', "{}"]
+
+
+def test_other_events_add_nothing():
+    writer = ArgumentsJSON(TOOLS)
+    writer.feed(ToolCallStart(0, "t"))
+    assert writer.feed(ArgumentStart(0, "s")) == '{"s": "'
+    for event in (Markup("ws", " "), Issue("cut-tag"), ContentDelta("x"), ReasoningDelta("y")):
+        assert writer.feed(event) == ""
+    assert writer.feed(ArgumentDelta(0, "z")) == "z"
+
+
+def test_tools_may_be_given_as_they_are_declared():
+    writer = ArgumentsJSON([{"name": "t", "parameters": {"properties": {"i": {"type": "int"}}}}])
+    assert "".join(writer.feed(e) for e in events([("i", "07", True)])) == '{"i": 7}'
+    writer = ArgumentsJSON()
+    assert "".join(writer.feed(e) for e in events([("i", "07", True)])) == '{"i": "07"}'
+
+
+# ---------------------------------------------------------------------------------------------------- JSON dialect
+
+
+def test_the_object_of_the_json_dialect_passes_through():
+    assert stream(None, '{"a"', ': "x', "\n", '", "n":\n1.0}') == ["", '{"a"', ': "x', "\\n", '", "n":\n1.0}', ""]
+
+
+def test_an_escape_may_be_split():
+    assert stream(None, '{"a": "\\', '"', "\n", "\\", "\\", '"', "\n}") == [
+        "", '{"a": "\\', '"', "\\n", "\\", "\\", '"', "\n}", "",
+    ]  # fmt: skip
+
+
+def test_a_string_that_holds_an_object_waits_and_is_decoded_once():
+    assert stream(None, '"{\\"a\\": ', '\\"x\\\\n', "\\n", '\\"} "') == ["", "", "", "", "", '{"a": "x\\n\\n"}']
+    assert "".join(pieces([(None, '"{}"', True)])) == "{}"
+
+
+@pytest.mark.parametrize("source", ["", " ", '"', '"x"', '"[1]"', '"{"'])
+def test_a_complete_call_without_an_object_has_no_arguments(source):
+    assert "".join(pieces([(None, source, True)])) == "{}"
+
+
+def test_white_space_before_the_object_is_dropped():
+    assert stream(None, " ", "\n", " {}") == ["", "", "", "{}", ""]
+
+
+# ---------------------------------------------------------------------------------------------------- properties
+
+LITERALS = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        [
+          "null", "None", "True", "false", "5", "-05", "5.0", "1e23", "1e400", ".5", "[1]", "['a', 1]",
+          '{"a": "x\ny"}', "{", "[", '{"a": 1,}', "[NaN]", " 5 ", "\udcff", "\0", "1" * 5000, "[" * 2000,
+          "[" * 600 + "]" * 600, '"', "\\", "", "[1] ",
+      ]
+    ),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+        lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=3), v, max_size=3),
+        max_leaves=5,
+    ).flatmap(lambda v: st.sampled_from([json.dumps(v), repr(v), json.dumps(v, ensure_ascii=False, indent=1)])),
+)  # fmt: skip
+KEYS = st.sampled_from([*TYPES, "x", "", 'q"', "\ud800"])
+RECORDED = st.lists(st.tuples(KEYS, LITERALS, st.just(True)), max_size=4)
+CUTS = st.integers(0, 1 << 32).map(Random)
+
+
+def cutter(random):
+    def cut(text):
+        at = 0
+        while at < len(text):
+            end = at + random.choice((0, 1, 1, 2, 3, 7, 1000))
+            yield text[at:end]
+            at = end
+
+    return cut
+
+
+@settings(max_examples=300)
+@given(RECORDED, CUTS, st.sampled_from([1 << 20, 3]))
+@example([("i", "1e400", True)], None, 1 << 20)
+def test_pieces_join_to_the_text_and_the_text_reads_as_the_arguments(recorded, random, max_held):
+    cut = cutter(random) if random else (lambda text: [text])
+    text = "".join(pieces(recorded, cut=cut, max_held=max_held))
+    assert text == arguments_json(recorded, TOOL, complete=True, max_held=max_held)
+    values, issues = arguments(recorded, TOOL, max_held=max_held)
+    assert json.loads(text) == values
+    assert list(json.loads(text)) == list(values)
+    assert len(issues) <= 2 * len(recorded)
+
+
+@settings(max_examples=200)
+@given(RECORDED, CUTS)
+def test_at_each_step_the_pieces_join_to_the_text_so_far(recorded, random):
+    writer = ArgumentsJSON(TOOLS)
+    sent, so_far, closed = "", [], False
+    for event in events(recorded, True, cutter(random)):
+        sent += writer.feed(event)
+        if isinstance(event, ArgumentStart):
+            so_far.append((event.name, "", False))
+        elif isinstance(event, ArgumentDelta):
+            so_far[-1] = (so_far[-1][0], so_far[-1][1] + event.text, False)
+        elif isinstance(event, ArgumentEnd):
+            so_far[-1] = (*so_far[-1][:2], True)
+        closed = isinstance(event, ToolCallEnd)
+        assert sent == arguments_json(so_far, TOOL, complete=closed)
+    assert closed
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(), v, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200)
+@given(st.dictionaries(st.text(), JSON_VALUES, max_size=4), CUTS, st.booleans(), st.booleans())
+def test_objects_of_the_json_dialect(value, random, raw_controls, in_string):
+    source = json.dumps(value, ensure_ascii=False, indent=1)
+    if raw_controls:
+        for code in range(32):
+            source = source.replace(f"\\u{code:04x}", chr(code))
+    recorded = [(None, json.dumps(source) if in_string else source, True)]
+    text = "".join(pieces(recorded, cut=cutter(random)))
+    assert text == arguments_json(recorded, TOOL, complete=True)
+    assert json.loads(text) == value == arguments(recorded, TOOL)[0]
+
+
+@given(st.text(alphabet='{}[]":,\\ \n1et\x00\ud83d', max_size=30), CUTS, st.booleans())
+def test_any_source_of_the_json_dialect_is_cut_independent_and_raises_nothing(source, random, closed):
+    recorded = [(None, source, closed)]
+    text = "".join(pieces(recorded, complete=closed, cut=cutter(random)))
+    assert text == arguments_json(recorded, TOOL, complete=closed)
+
+
+# ---------------------------------------------------------------------------------------------------- growth
+
+
+def cost(key, first, piece, count):
+    """Processor seconds to stream `count` pieces, the least of three runs."""
+    runs = []
+    for _ in range(3):
+        writer = ArgumentsJSON(TOOLS, max_held=1 << 30)
+        todo = [
+            ToolCallStart(0, "t"),
+            ArgumentStart(0, key),
+            ArgumentDelta(0, first),
+            *[ArgumentDelta(0, piece)] * count,
+        ]
+        todo += [ArgumentEnd(0, True), ToolCallEnd(0, True)]
+        start = time.process_time()
+        for event in todo:
+            writer.feed(event)
+        runs.append(time.process_time() - start)
+    return min(runs)
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "piece"),
+    [
+        ("s", "", "a"),
+        ("s", "", '"\n'),
+        ("u", "x", "abc "),
+        ("u", "[", "1,"),
+        ("u", "[", "["),
+        ("a", "[", "'a',"),
+        ("i", "", "1"),
+        ("n", "1.", "1"),
+        ("sn", "", "null"),
+        (None, '{"a": "', "abc "),
+        (None, '{"a": "', '\\"\n'),
+        (None, "{", '"a":{'),
+        (None, '"{', '\\"a'),
+        (None, '"{', "\\\\"),
+        (None, '"{', "["),
+    ],
+)
+def test_time_grows_with_the_text(key, first, piece):
+    cost(key, first, piece, 1000)
+    assert cost(key, first, piece, 80_000) < 8 * 2 * cost(key, first, piece, 10_000) + 0.005
