@@ -555,7 +555,9 @@ class _Spec:
             self.call_issue("missing-arguments", b.end)
         if call.complete:
             return b.end
-        start = b.args_span[0] + 1 if b.args_span and b.end == b.args_span[1] else b.end
+        start = b.end
+        if b.args_span and self.T[b.args_span[0]] == '"' and b.end == b.args_span[1]:
+            start = b.args_span[0] + 1  # longer than `max_held`: the place may be inside an escape
         i = JSON_STRING_REST.match(self.T, start).end() if b.in_string else b.end  # type: ignore[union-attr]
         while i < self.n and not (self.tag(i, CLOSE) or self.tag(i, OPEN)):
             k = self.T.find("<", i + 1)
