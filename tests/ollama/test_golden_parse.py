@@ -7,10 +7,9 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
+from ollama_golden import feedings, rows, text
 
 from qwenparse.ollama import ParseError, Parser
-
-from .golden import feedings, rows, text
 
 HEADER, *CASES = rows("ollama_parse.jsonl.gz")
 BY_KIND: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
@@ -49,7 +48,8 @@ def wrong(case: dict[str, Any]) -> list[str]:
                         (c.name, c.arguments_json, c.index, c.arguments_error) for c in r.calls], None)
                     found += [f"{case['id']} {way}: arguments" for c in r.calls if bad_arguments(c)]
             if got != expected[i]:
-                found.append(f"{case['id']} {way} chunk {i} {piece!r:.200}: {got!r:.500} instead of {expected[i]!r:.500}")
+                where = f"{case['id']} {way} chunk {i} {piece!r:.200}"
+                found.append(f"{where}: {got!r:.500} instead of {expected[i]!r:.500}")
                 break
     return found
 

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from . import qwen3, qwen3coder, qwen3vl, qwen35  # noqa: F401  (they register their names)
 from .errors import ParseError, RenderError
+from .render import RENDERERS, render
+from .replay import Replay, replay
 from .result import AddResult, ToolCall
 from .stream import Parser
+from .thinking import ThinkingParser
 
-__all__ = ["AddResult", "ParseError", "Parser", "RenderError", "ToolCall"]
+__all__ = [
+    "RENDERERS", "AddResult", "ParseError", "Parser", "RenderError", "Replay", "ThinkingParser", "ToolCall", "render",
+    "replay",
+]  # fmt: skip

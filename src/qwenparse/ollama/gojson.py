@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from json.decoder import JSONDecodeError, scanstring
+from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import Any, Literal, NamedTuple, NoReturn
 
-from .goutf8 import go_bytes, replace_invalid
 from .gostrconv import parse_float
+from .goutf8 import go_bytes, replace_invalid
 
 MAX_DEPTH = 10000
 
@@ -233,7 +233,8 @@ def to_any(node: Node, number: Callable[[str], Any] = number) -> Any:
             parent[place] = items = [None] * len(value)
             todo.extend((value[i], items, i) for i in range(len(value) - 1, -1, -1))
         elif kind == "object":
-            parent[place] = members = {}
+            members: dict[str, Any] = {}
+            parent[place] = members
             todo.extend((member.node, members, member.key) for member in reversed(value))
         elif kind == "number":
             parent[place] = number(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -64,7 +64,7 @@ def float64(value: float) -> str:
 _first = itemgetter(0)
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: Any, integer: Callable[[int], str]) -> str:
     if isinstance(value, str):
         return string(value)
     if value is None:
@@ -73,10 +73,10 @@ def _scalar(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return float64(value)
-    return str(value)
+    return integer(value)
 
 
-def dumps(value: Any, *, comma: str = ",", colon: str = ":") -> str:
+def dumps(value: Any, *, comma: str = ",", colon: str = ":", integer: Callable[[int], str] = str) -> str:
     """The JSON text of a value. Raises `UnsupportedValue` for NaN, infinities, and more than 10,000 levels."""
     out: list[str] = []
     # Each open container: the iterator over what is left of it, and its closing bracket.
@@ -84,7 +84,8 @@ def dumps(value: Any, *, comma: str = ",", colon: str = ":") -> str:
     while True:
         if isinstance(value, (list, dict, Ordered)):
             if len(stack) == MAX_DEPTH:
-                raise UnsupportedValue(f"invalid character '{'[' if isinstance(value, list) else '{'}' exceeded max depth")
+                bracket = "[" if isinstance(value, list) else "{"
+                raise UnsupportedValue(f"invalid character '{bracket}' exceeded max depth")
             if isinstance(value, list):
                 out.append("[")
                 stack.append(((("", item) for item in value), "]"))
@@ -96,7 +97,7 @@ def dumps(value: Any, *, comma: str = ",", colon: str = ":") -> str:
                 stack.append((((ordered_key(k) + colon, v) for k, v in value.members), "}"))
             first = True
         else:
-            out.append(_scalar(value))
+            out.append(_scalar(value, integer))
             first = False
         while stack:
             found = next(stack[-1][0], None)

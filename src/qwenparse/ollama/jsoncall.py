@@ -43,7 +43,8 @@ def read(text: str, struct: Struct) -> tuple[str, Ordered | None]:
         raise CallError(str(error)) from None
     if node.kind not in ("object", "null"):
         raise CallError(f"json: cannot unmarshal {node.kind} into Go value of type {struct.type}")
-    name, arguments = "", Ordered(())
+    name = ""
+    arguments: Ordered | None = Ordered(())
     remembered = ""
     for member in node.value or ():
         field, value = _field(member.key), member.node

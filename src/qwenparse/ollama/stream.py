@@ -343,7 +343,9 @@ def partial_tag(data: str, pos: int, tags: tuple[str, ...]) -> int:
 
 
 def _is_prefill(message: Mapping[str, Any] | None) -> bool:
-    return bool(message) and str(message.get("role")).lower() == "assistant" and bool(message.get("content"))
+    if not message:
+        return False
+    return str(message.get("role")).lower() == "assistant" and bool(message.get("content"))
 
 
 def _events(call: ToolCall) -> tuple[Event, ...]:
