@@ -20,7 +20,10 @@ class TemplateError(QwenParseError, ValueError):
 
     `kind` is `"template"` for the template's own refusal (`str(e)` is then exactly its text) and `"engine"`
     for a failure of the engine that runs it; `type` is the name of the exception class the engine raises.
+    `hint` says what may help, where something is known to.
     """
+
+    hint: str | None = None
 
     def __init__(self, message: str, *, kind: str = "template", type: str = "TemplateError") -> None:
         super().__init__(message)

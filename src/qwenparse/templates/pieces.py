@@ -1,0 +1,166 @@
+"""A prompt under construction: pieces of text that know whether the template or a message wrote them.
+
+`Pieces.text` alternates: even places hold what the template writes (frames), odd places what came from messages (data);
+a place may be empty. So the kind of a piece costs nothing to note, and the text is one join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from .texts import ASSISTANT
+
+SegmentKind = Literal["head", "frame", "data", "gen_prefix", "raw", "close"]
+Keep = Literal["keep", "drop", "keep_nonempty"]
+"""What the template does with the think block of a turn at this place; `keep_nonempty` drops an empty block only."""
+
+
+class Part(NamedTuple):
+    """One piece of a spliced turn."""
+
+    kind: SegmentKind
+    text: str
+    turn: str | None = None
+
+
+Splice = Callable[[int, Keep], "Sequence[Part] | None"]
+"""Asked for every assistant message with its index: the parts that stand in its place, or None for the template's
+own rendering. `()` writes nothing (a later message of a group that one turn stands for). The parts are everything from
+`<|im_start|>assistant` to the newline behind the closing token."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """`text[start:end]` of a prompt, in code points.
+
+    `kind`: `head` and `frame` were written by the template (`head` in the system block), `data` came from messages
+    (bodies, tool definitions, arguments), `gen_prefix` is what the prompt gives a turn behind
+    `<|im_start|>assistant\\n`, `raw` a turn as generated, `close` the closing token the prompt adds to it. `turn` is
+    the digest of the turn that `raw`, `close` and the `gen_prefix` before it belong to.
+    """
+
+    start: int
+    end: int
+    kind: SegmentKind
+    turn: str | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something a renderer changed, left out or found missing. `message` is an index, `offset` code points into it."""
+
+    code: str
+    text: str
+    message: int | None = None
+    offset: int | None = None
+
+
+class Framed(str):
+    """Message text in which the template wrote parts (vision pads): `frames` are their places."""
+
+    __slots__ = ("frames",)
+    frames: tuple[tuple[int, int], ...]
+
+    def __new__(cls, text: str, frames: Iterable[tuple[int, int]]) -> Framed:
+        self = super().__new__(cls, text)
+        self.frames = tuple(frames)
+        return self
+
+
+def cut(text: str, start: int, end: int) -> str:
+    """`text[start:end]`, with the frames inside kept. No frame may lie across `start` or `end`."""
+    if isinstance(text, Framed):
+        frames = [(s - start, e - start) for s, e in text.frames if start <= s and e <= end]
+        if frames:
+            return Framed(text[start:end], frames)
+    return text[start:end]
+
+
+class Pieces:
+    """The growing prompt. `marks[k]` is the place where the k-th rendered message begins."""
+
+    __slots__ = ("has_query", "head_end", "images", "marks", "notes", "open", "special", "text", "videos")
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.marks: list[int] = []
+        self.special: dict[int, tuple[SegmentKind, str | None]] = {}
+        self.notes: list[Note] = []
+        self.head_end = 0
+        self.images = 0
+        self.videos = 0
+        self.has_query = True
+        self.open: int | None = None
+        """The place where the gen_prefix of the open turn begins; None while no turn is open."""
+
+    def put(self, frame: str, data: str) -> None:
+        """Appends a frame and the data behind it."""
+        if type(data) is Framed:
+            at = 0
+            for start, end in data.frames:
+                self.text += (frame, data[at:start])
+                frame, at = data[start:end], end
+            data = data[at:]
+        self.text += (frame, data)
+
+    def add(self, kind: SegmentKind, text: str, turn: str | None = None) -> None:
+        """Appends a piece of any kind."""
+        if kind == "data":
+            self.text += ("", text)
+        else:
+            if kind != "frame":
+                self.special[len(self.text)] = (kind, turn)
+            self.text += (text, "")
+
+    def splice(self, parts: Iterable[Part]) -> None:
+        """Appends a turn as generated, in place of a message."""
+        for part in parts:
+            self.add(part.kind, part.text, part.turn)
+
+    def begin_turn(self) -> None:
+        """Writes the header of the open turn; what follows is its gen_prefix."""
+        self.text += (ASSISTANT, "")
+        self.open = len(self.text)
+
+    def join(self) -> str:
+        return "".join(self.text)
+
+    def cut_open(self, length: int) -> None:
+        """Shortens the text to `length` code points. The last message becomes the open turn if it is an assistant's."""
+        last = self.marks[-1]
+        for place, text in enumerate(self.text):
+            if length <= len(text):
+                del self.text[place + 1 :]
+                self.text[place] = text[:length]
+                break
+            length -= len(text)
+        if len(self.text) % 2:
+            self.text.append("")
+        if last < len(self.text) and self.text[last].startswith(ASSISTANT):
+            rest = [self.text[last][len(ASSISTANT) :], *self.text[last + 1 :]]
+            del self.text[last:]
+            self.begin_turn()
+            for place, text in enumerate(rest):
+                self.add("data" if place & 1 else "gen_prefix", text)
+
+    def segments(self) -> tuple[Segment, ...]:
+        """The pieces with their places in the text; neighbours of one kind are one segment, empty pieces are none."""
+        found: list[Segment] = []
+        begin = end = 0
+        before: tuple[SegmentKind, str | None] | None = None
+        for place, text in enumerate(self.text):
+            if not text:
+                continue
+            kind = self.special.get(place)
+            if kind is None:
+                kind = ("data" if place & 1 else "head" if place < self.head_end else "frame", None)
+            if kind != before:
+                if before is not None:
+                    found.append(Segment(begin, end, *before))
+                begin, before = end, kind
+            end += len(text)
+        if before is not None:
+            found.append(Segment(begin, end, *before))
+        return tuple(found)
