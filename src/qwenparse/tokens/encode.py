@@ -6,7 +6,10 @@ does not keep them out of data.
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Encoder:
@@ -45,10 +48,10 @@ class Encoder:
     def encode(self, text: str, /, *, specials: bool) -> list[int]:
         """The ids of `text`. With `specials=False` the text of an added token is spelled in ordinary tokens.
 
-        Lone surrogates become U+FFFD (tokenizers take valid text only). Raises `ValueError` if the vocabulary has no
+        Surrogates become U+FFFD (tokenizers take valid text only). Raises `ValueError` if the vocabulary has no
         other way to write an added token's text than its id.
         """
-        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if not text.isascii() else text
+        text = _SURROGATE.sub("\ufffd", text)
         if self._plain is None:
             backend = self._backend
             ids = backend.encode(text, allowed_special="all") if specials else backend.encode_ordinary(text)
