@@ -1,0 +1,173 @@
+"""The table of parsers: CPU time per token and correctness of each, on the same tokens in one run.
+
+    python -m benchmarks.peers_table [--turns 300] [--seed N] [--svg FILE] [--json FILE]
+
+Run it where `python -m benchmarks.peers_install DIR` put the peers; those that are missing are listed as missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests")]
+
+import real_tokenizers
+
+from qwenparse.tokens import Encoder
+
+from . import peers, picture
+from .corpus import Turn, corpus
+from .ours import OURS
+from .timing import cpu_ns, loop_ns
+
+
+@dataclass
+class Row:
+    """One parser on one dialect."""
+
+    name: str
+    version: str
+    dialect: str
+    what: str
+    ns_dropped: float
+    """CPU nanoseconds per token with results thrown away, parser construction in, bare loop off."""
+    ns_consumed: float
+    """The same with the reasoning, content and calls of the turn put together."""
+    calls_right: float
+    text_right: float
+    whole_right: float
+    raised: int
+
+
+def text_pieces(turn: Turn, ids: Sequence[int]) -> list[str]:
+    """The text of each id as a server's incremental decoder gives it."""
+    table = real_tokenizers.table(turn.vocabulary)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    return [decoder.decode(table[i] or b"") for i in ids]
+
+
+def dialect(turn: Turn) -> str:
+    return "XML" if peers.is_xml(turn) else "JSON"
+
+
+def measure(adapter: peers.Adapter, turns: Sequence[Turn], ids: Sequence[list[int]], rounds: int, exact: bool) -> Row:
+    data: list[Any] = [list(i) if adapter.unit == "ids" else text_pieces(t, i) for t, i in zip(turns, ids, strict=True)]
+    right = peers.score(adapter, turns, data, exact=exact)
+    tokens = sum(map(len, ids))
+    loop = loop_ns(data, rounds) if adapter.unit == "text" else 0
+
+    def run(one: Any) -> float:
+        def work() -> None:
+            for turn, pieces in zip(turns, data, strict=True):
+                try:
+                    one(turn, pieces)
+                except Exception:  # counted by score()
+                    continue
+
+        return (cpu_ns(work, rounds) - loop) / tokens
+
+    return Row(
+        name=adapter.name,
+        version=version(adapter.requires),
+        dialect=dialect(turns[0]),
+        what=adapter.what,
+        ns_dropped=run(adapter.drop),
+        ns_consumed=run(adapter.stream),
+        calls_right=right.calls,
+        text_right=right.text,
+        whole_right=right.whole,
+        raised=right.raised,
+    )
+
+
+def run(turns: int, seed: int, rounds: int) -> tuple[list[Row], dict[str, str]]:
+    """All rows, and the missing peers with the reason."""
+    rows: list[Row] = []
+    missing = dict(peers.NOT_RUN)
+    encoders = {name: Encoder(real_tokenizers.tokenizer(name)) for name in real_tokenizers.NAMES}
+    everything = list(corpus(turns, seed=seed))
+    sets = []
+    for name in ("XML", "JSON"):
+        some = [turn for turn in everything if dialect(turn) == name]
+        sets.append((some, [turn.ids(encoders[turn.vocabulary]) for turn in some]))
+    for make in (*OURS, *peers.adapters().values()):
+        try:
+            adapter = make()
+            version(adapter.requires)
+        except (ImportError, PackageNotFoundError) as e:
+            missing[make.name] = f"not installed ({e})"  # type: ignore[attr-defined]
+            continue
+        exact = adapter.requires == "qwenparse"
+        rows += [measure(adapter, some, ids, rounds if exact else min(rounds, 3), exact) for some, ids in sets]
+    return rows, missing
+
+
+def table(rows: Sequence[Row], missing: dict[str, str]) -> str:
+    head = ("parser", "version", "dialect", "streams of a call", "ns/token", "consumed", "calls", "text", "all right")
+    lines = [head, *(_cells(row) for row in rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    out = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) + " |" for line in lines]
+    out.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
+    out += ["", *(f"missing: {name}: {why}" for name, why in missing.items())]
+    return "\n".join(out)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    raised = f" ({row.raised} raised)" if row.raised else ""
+    return (
+        row.name, row.version, row.dialect, row.what, f"{row.ns_dropped:,.0f}", f"{row.ns_consumed:,.0f}",
+        f"{row.calls_right:.1%}", f"{row.text_right:.1%}", f"{row.whole_right:.1%}{raised}",
+    )  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers_table", description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=300, help="turns of the corpus (300)")
+    parser.add_argument("--seed", type=int, default=20261)
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, of which the least counts (5; peers 3)")
+    parser.add_argument("--svg", type=Path, help="write a picture")
+    parser.add_argument("--json", type=Path, help="write the rows")
+    options = parser.parse_args(arguments)
+    rows, missing = run(options.turns, options.seed, options.rounds)
+    about = f"CPython {platform.python_version()}, {platform.machine()}, {options.turns} turns, seed {options.seed}"
+    print(
+        f"{about}; CPU time, least of {options.rounds}; text is compared exactly for qwenparse, stripped for others\n"
+    )
+    print(table(rows, missing))
+    if options.json:
+        options.json.write_text(
+            json.dumps({"about": about, "rows": [asdict(r) for r in rows], "missing": missing}, indent=1)
+        )
+    if options.svg:
+        bars = [
+            picture.Bar(
+                f"{r.name} {r.version}, {r.dialect}", r.ns_consumed, f"{r.whole_right:.0%} right", r.name == "qwenparse"
+            )
+            for r in sorted(rows, key=lambda r: r.ns_consumed)
+        ]
+        options.svg.write_text(picture.bars(bars, "CPU time per token, results consumed (ns, logarithmic)", about))
+    ours = [r for r in rows if r.name.startswith("qwenparse")]
+    others = [r for r in rows if not r.name.startswith("qwenparse")]
+    wrong = [r for r in ours if r.whole_right < 1]
+    slower = [(r, o) for r in ours for o in others if r.dialect == o.dialect and r.ns_consumed >= o.ns_consumed]
+    broken = [r for r in others if r.raised == options.turns or r.whole_right == 0]
+    for r in broken:
+        print(f"\nFAIL: the adapter of {r.name} is right on no {r.dialect} turn at all: it is broken, not the parser")
+    for r in wrong:
+        print(f"\nFAIL: {r.name} is right on {r.whole_right:.2%} of the {r.dialect} turns")
+    for r, o in slower:
+        print(f"\nFAIL: {r.name} takes {r.ns_consumed:.0f} ns a token ({r.dialect}), {o.name} {o.ns_consumed:.0f}")
+    return 1 if wrong or slower or broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
