@@ -960,12 +960,13 @@ cdef class _Machine:
 
     cdef int _issue_of(self, str code, Py_ssize_t call, str text) except -1:
         cdef Event e
-        if self.prefixing and self.mode == MODE_NONE:
-            return 0
+        cdef int number
         if self.record:
-            self.strings.append(text)
-            self._rec(R_ISSUE, ISSUE_NUMBER[code], self.emitted, call)
-            self.recs[self.n_recs - 1].aux = ISSUE_NUMBER[code]
+            number = ISSUE_NUMBER[code]
+            if text:
+                self.strings.append(text)
+                number += <int> len(self.strings) << 8
+            self._rec(R_ISSUE, number, self.emitted, call)
         if self.mode == MODE_NONE:
             return 0
         e = Issue.__new__(Issue)
@@ -2746,6 +2747,10 @@ cdef class _Machine:
         if self.turn_cache is None:
             self.turn_cache = _make_turn(self)
         return self.turn_cache
+
+    def _settings(self):
+        """What it takes to read this turn again."""
+        return self.start, self.max_held, self.tokens, self.by_id
 
     def _recorded(self):
         """What a Turn is made of: raw, records (kind, aux, start, end), strings, ids."""

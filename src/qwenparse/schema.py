@@ -82,11 +82,13 @@ class ToolSet:
     (True, True, ['integer'])
     """
 
-    __slots__ = ("_tools", "known", "names")
+    __slots__ = ("_tools", "declared", "known", "names")
 
     known: bool
     """False if the tools are not known (`None` was given)."""
     names: frozenset[str]
+    declared: dict[str, frozenset[str] | None]
+    """Name to the names of its parameters (None: unknown): all that the parser asks of a tool."""
 
     def __init__(self, tools: Iterable[Mapping[str, Any]] | None) -> None:
         self.known = tools is not None
@@ -95,6 +97,7 @@ class ToolSet:
             for tool in _read(tools):
                 self._tools.setdefault(tool.name, tool)
         self.names = frozenset(self._tools)
+        self.declared = {tool.name: tool.parameters for tool in self._tools.values()}
 
     @classmethod
     def of(cls, tools: Iterable[Mapping[str, Any]] | ToolSet | None) -> ToolSet:
