@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from qwenparse.schema import ToolSet
 from qwenparse.values import arguments, arguments_json, json_arguments, json_literals, literals
@@ -145,25 +143,3 @@ def test_hostile_sources_raise_nothing(source):
         assert isinstance(json_arguments(source, closed), dict)
         assert isinstance(arguments([(None, source, closed), ("k", source, closed)], READ)[0], dict)
     json_literals(source)
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(), v, max_size=3),
-    max_leaves=6,
-)
-
-
-@given(st.dictionaries(st.text(), JSON_VALUES, max_size=5), st.booleans(), st.booleans())
-def test_a_whole_object_reads_the_same_closed_or_not(value, in_string, closed):
-    source = json.dumps(value)
-    assert json_arguments(json.dumps(source) if in_string else source, closed) == value
-
-
-@given(st.dictionaries(st.text(), JSON_VALUES, max_size=5), st.data())
-def test_a_cut_object_has_the_beginning_of_the_arguments(value, data):
-    source = json.dumps(value)
-    end = data.draw(st.integers(0, len(source)))
-    found = json_arguments(source[:end], False)
-    assert list(found.items()) == list(value.items())[: len(found)]
-    assert len(json_literals(source[:end])) - len(found) in (0, 1)

@@ -1,19 +1,11 @@
 """JSON that is cut, faulty, deep or full of control characters."""
 
 import json
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from qwenparse.values import json_text, object_in_string
 from qwenparse.values.json_text import ControlEscaper, LimitExceeded, Member, depth_exceeds, escape_controls, members
-
-
-def split(text, cuts):
-    edges = [0, *sorted(min(c, len(text)) for c in cuts), len(text)]
-    return [text[a:b] for a, b in pairwise(edges)]
 
 
 @pytest.mark.parametrize(
@@ -36,24 +28,6 @@ def test_control_characters_inside_strings_are_escaped_however_cut(source, expec
     for cut in range(len(source) + 1):
         escaper = ControlEscaper()
         assert escaper.feed(source[:cut]) + escaper.feed("") + escaper.feed(source[cut:]) == expected
-
-
-@given(st.recursive(st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)), st.lists(st.integers(0, 200)))
-def test_raw_control_characters_read_the_same_after_escaping(value, cuts):
-    # JSON with each control character that its strings hold written raw
-    source = json.dumps(value, ensure_ascii=False, indent=1)
-    for code in range(32):
-        source = source.replace(f"\\u{code:04x}", chr(code))
-    escaper = ControlEscaper()
-    text = "".join(escaper.feed(piece) for piece in split(source, cuts))
-    assert text == escape_controls(source)
-    assert json.loads(text) == json.loads(source, strict=False) == value
-
-
-@given(st.text(alphabet='"\\\nax\x00 {', max_size=30), st.lists(st.integers(0, 30)))
-def test_escaping_does_not_depend_on_the_cuts(source, cuts):
-    escaper = ControlEscaper()
-    assert "".join(escaper.feed(piece) for piece in split(source, cuts)) == escape_controls(source)
 
 
 def test_a_piece_without_control_characters_is_passed_as_the_same_object():
@@ -114,47 +88,6 @@ def test_a_piece_without_control_characters_is_passed_as_the_same_object():
 )
 def test_members_of_a_cut_or_faulty_object(source, expected):
     assert list(members(source)) == [Member(*member) for member in expected]
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda v: st.lists(v, max_size=4) | st.dictionaries(st.text(), v, max_size=4),
-    max_leaves=8,
-)
-OBJECTS = st.dictionaries(st.text(), VALUES, max_size=5)
-
-
-@given(OBJECTS, st.sampled_from([None, 1]), st.booleans())
-def test_members_of_a_whole_object(value, indent, in_string):
-    source = json.dumps(value, ensure_ascii=False, indent=indent)
-    found = list(members(json.dumps(source) if in_string else source))
-    assert {m.key: json.loads(m.source) for m in found} == value
-    assert [m.key for m in found] == list(value) and all(m.whole for m in found)
-
-
-@given(OBJECTS)
-def test_members_only_grow_with_the_source(value):
-    source = json.dumps(value)
-    full = list(members(source))
-    for end in range(len(source)):
-        found = list(members(source[:end]))
-        assert [m.key for m in found] == [m.key for m in full[: len(found)]]
-        for part, whole in zip(found, full, strict=False):
-            assert whole.source.startswith(part.source) or not part.whole
-            assert part.source == whole.source or not part.whole
-        assert all(m.whole for m in found[:-1])
-
-
-@given(st.text(alphabet='{}[]":,\\ \n0123u-etrufalsn\x00\ud83d', max_size=40))
-def test_nothing_raises(source):
-    list(members(source))
-    list(members("{" + source))
-    list(members('"' + source))
-    list(members('{"a": ' + source))
-    object_in_string(source)
-    object_in_string('"{' + source)
-    escape_controls(source)
-    depth_exceeds(source, 1)
 
 
 def test_deep_sources_are_told_apart():

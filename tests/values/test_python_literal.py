@@ -1,39 +1,11 @@
 """The reader of Python displays against `ast.literal_eval`, and what it refuses."""
 
-import ast
-import json
-import math
 import warnings
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from values.support import oracle
 
 from qwenparse.values.python_literal import read_container
-
-
-def oracle(text):
-    """What CPython reads, as JSON can say it; None where the literal is none of ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return plain(ast.literal_eval(text), top=True)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            return None
-
-
-def plain(value, top=False):
-    if isinstance(value, dict):
-        if not all(k is None or isinstance(k, (str, int, float)) for k in value):
-            raise ValueError
-        return {k if isinstance(k, str) else json.dumps(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if top or isinstance(value, (bytes, complex, set)) or value is ...:
-        raise ValueError
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError
-    return value
 
 
 @pytest.mark.parametrize(
@@ -66,43 +38,6 @@ def test_equals_cpython(text):
         return
     found = read_container(text)
     assert repr(found) == repr(oracle(text))
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner),
-    max_leaves=12,
-)
-
-
-@given(VALUES)
-def test_reads_what_python_writes(value):
-    expected = plain(value) if isinstance(value, (list, tuple, dict)) else None
-    assert read_container(repr(value)) == expected
-
-
-PIECES = st.sampled_from(
-    [
-        "[", "]", "(", ")", "{", "}", ",", ":", "+", "-", "'", '"', "'a'", '"b"', "'''", "\\", "\\n", "\\x4", "1",
-        "0", "_", ".", "e", "0x", "True", "None", " ", "\n", "r", "u", "b", "#", "j", "é",
-    ]
-)  # fmt: skip
-
-
-@settings(max_examples=400)
-@given(st.lists(PIECES, max_size=9).map(lambda parts: "[" + "".join(parts) + "]"))
-@example("['[''''']")
-@example("[\\\n]")
-@example("['a'\n'b']")
-def test_equals_cpython_on_soup(text):
-    assert repr(read_container(text)) == repr(oracle(text))
-
-
-@given(st.text())
-def test_never_raises(text):
-    for literal in (text, f"[{text}]", f"['{text}']", f"{{{text}"):
-        found = read_container(literal)
-        assert found is None or isinstance(found, (list, dict))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,8 @@
 """The JSON text of a call in pieces (docs/format.md, typed values, "as JSON text")."""
 
-import json
 import time
-from random import Random
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from qwenparse._core import (
     ArgumentDelta,
     ArgumentEnd,
@@ -18,39 +14,9 @@ from qwenparse._core import (
     ToolCallEnd,
     ToolCallStart,
 )
+from values.support import TOOL, TOOLS, events, pieces
 
-from qwenparse.schema import ToolSet
-from qwenparse.values import ArgumentsJSON, arguments, arguments_json
-
-TYPES = {
-    "s": {"type": "string"},
-    "i": {"type": "integer"},
-    "n": {"type": "number"},
-    "b": {"type": "boolean"},
-    "a": {"type": "array"},
-    "o": {"$ref": "#/$defs/O"},
-    "in": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-    "sn": {"type": ["string", "null"]},
-    "so": {"type": ["string", "object", "integer", "number", "boolean", "array"]},
-    "u": {},
-}
-TOOLS = ToolSet.of([{"name": "t", "parameters": {"properties": TYPES, "$defs": {"O": {"type": "object"}}}}])
-TOOL = TOOLS.get("t")
-
-
-def events(recorded, complete=True, cut=lambda text: [text], name="t", index=0):
-    yield ToolCallStart(index, name)
-    for key, literal, closed in recorded:
-        yield ArgumentStart(index, key)
-        for piece in cut(literal):
-            yield ArgumentDelta(index, piece)
-        yield ArgumentEnd(index, closed)
-    yield ToolCallEnd(index, complete)
-
-
-def pieces(recorded, complete=True, cut=lambda text: [text], **kw):
-    writer = ArgumentsJSON(TOOLS, **kw)
-    return [writer.feed(event) for event in events(recorded, complete, cut)]
+from qwenparse.values import ArgumentsJSON, arguments_json
 
 
 def stream(key, *texts, closed=True, **kw):
@@ -200,97 +166,6 @@ def test_a_complete_call_without_an_object_has_no_arguments(source):
 
 def test_white_space_before_the_object_is_dropped():
     assert stream(None, " ", "\n", " {}") == ["", "", "", "{}", ""]
-
-
-# ---------------------------------------------------------------------------------------------------- properties
-
-LITERALS = st.one_of(
-    st.text(max_size=12),
-    st.sampled_from(
-        [
-          "null", "None", "True", "false", "5", "-05", "5.0", "1e23", "1e400", ".5", "[1]", "['a', 1]",
-          '{"a": "x\ny"}', "{", "[", '{"a": 1,}', "[NaN]", " 5 ", "\udcff", "\0", "1" * 5000, "[" * 2000,
-          "[" * 600 + "]" * 600, '"', "\\", "", "[1] ",
-      ]
-    ),
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-        lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=3), v, max_size=3),
-        max_leaves=5,
-    ).flatmap(lambda v: st.sampled_from([json.dumps(v), repr(v), json.dumps(v, ensure_ascii=False, indent=1)])),
-)  # fmt: skip
-KEYS = st.sampled_from([*TYPES, "x", "", 'q"', "\ud800"])
-RECORDED = st.lists(st.tuples(KEYS, LITERALS, st.just(True)), max_size=4)
-CUTS = st.integers(0, 1 << 32).map(Random)
-
-
-def cutter(random):
-    def cut(text):
-        at = 0
-        while at < len(text):
-            end = at + random.choice((0, 1, 1, 2, 3, 7, 1000))
-            yield text[at:end]
-            at = end
-
-    return cut
-
-
-@settings(max_examples=300)
-@given(RECORDED, CUTS, st.sampled_from([1 << 20, 3]))
-@example([("i", "1e400", True)], None, 1 << 20)
-def test_pieces_join_to_the_text_and_the_text_reads_as_the_arguments(recorded, random, max_held):
-    cut = cutter(random) if random else (lambda text: [text])
-    text = "".join(pieces(recorded, cut=cut, max_held=max_held))
-    assert text == arguments_json(recorded, TOOL, complete=True, max_held=max_held)
-    values, issues = arguments(recorded, TOOL, max_held=max_held)
-    assert json.loads(text) == values
-    assert list(json.loads(text)) == list(values)
-    assert len(issues) <= 2 * len(recorded)
-
-
-@settings(max_examples=200)
-@given(RECORDED, CUTS)
-def test_at_each_step_the_pieces_join_to_the_text_so_far(recorded, random):
-    writer = ArgumentsJSON(TOOLS)
-    sent, so_far, closed = "", [], False
-    for event in events(recorded, True, cutter(random)):
-        sent += writer.feed(event)
-        if isinstance(event, ArgumentStart):
-            so_far.append((event.name, "", False))
-        elif isinstance(event, ArgumentDelta):
-            so_far[-1] = (so_far[-1][0], so_far[-1][1] + event.text, False)
-        elif isinstance(event, ArgumentEnd):
-            so_far[-1] = (*so_far[-1][:2], True)
-        closed = isinstance(event, ToolCallEnd)
-        assert sent == arguments_json(so_far, TOOL, complete=closed)
-    assert closed
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(), v, max_size=3),
-    max_leaves=6,
-)
-
-
-@settings(max_examples=200)
-@given(st.dictionaries(st.text(), JSON_VALUES, max_size=4), CUTS, st.booleans(), st.booleans())
-def test_objects_of_the_json_dialect(value, random, raw_controls, in_string):
-    source = json.dumps(value, ensure_ascii=False, indent=1)
-    if raw_controls:
-        for code in range(32):
-            source = source.replace(f"\\u{code:04x}", chr(code))
-    recorded = [(None, json.dumps(source) if in_string else source, True)]
-    text = "".join(pieces(recorded, cut=cutter(random)))
-    assert text == arguments_json(recorded, TOOL, complete=True)
-    assert json.loads(text) == value == arguments(recorded, TOOL)[0]
-
-
-@given(st.text(alphabet='{}[]":,\\ \n1et\x00\ud83d', max_size=30), CUTS, st.booleans())
-def test_any_source_of_the_json_dialect_is_cut_independent_and_raises_nothing(source, random, closed):
-    recorded = [(None, source, closed)]
-    text = "".join(pieces(recorded, complete=closed, cut=cutter(random)))
-    assert text == arguments_json(recorded, TOOL, complete=closed)
 
 
 # ---------------------------------------------------------------------------------------------------- growth
