@@ -131,7 +131,9 @@ def load(path: Path) -> list[Case]:
     """The cases of one file. A line that is none of the above is an error."""
     cases: list[Case] = []
     head: dict[str, str] = {}
-    text, title, case, block = "", "", None, None
+    text = title = ""
+    case: Case | None = None
+    block: list[str] | None = None
     for line in path.read_text("utf-8").split("\n"):
         if block is not None:
             if line != "~~~~":
@@ -146,7 +148,8 @@ def load(path: Path) -> list[Case]:
             head, title, case = {}, line[3:], None
         elif line.startswith("### "):
             changed = head | dict(pair.split("=", 1) for pair in line[4:].split())
-            case = Case(f"{path.stem}: {title} {line[4:]}", text, _kwargs(changed), json.loads(head.get("prefix", '""')))
+            prefix = json.loads(head.get("prefix", '""'))
+            case = Case(f"{path.stem}: {title} {line[4:]}", text, _kwargs(changed), prefix)
             cases.append(case)
         elif line and not line.startswith("# "):
             key, _, value = line.partition(": ")

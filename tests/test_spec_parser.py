@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Any
 
 import pytest
 from cases import Case, load_all
-from qwenparse.formats import KINDS, POLICY_VALUES, Policy
 from spec_parser import SpecResult, parse_spec
+
+from qwenparse.formats import KINDS, POLICY_VALUES, Policy
 
 CASES = load_all()
 VALUE_ISSUES = {"type-mismatch", "duplicate-parameter"}
 STOPS = {"none": "", "im_end": "<|im_end|>", "other_stop": "<|endoftext|>"}
-FIELD = [json.loads(line) for line in (Path(__file__).parent / "data/field_cases.jsonl").read_text("utf-8").split("\n") if line]
+FIELD_CASES = Path(__file__).parent / "data" / "field_cases.jsonl"
+FIELD = [json.loads(line) for line in FIELD_CASES.read_text("utf-8").split("\n") if line]
 PARSE_SIDE = [row for row in FIELD if row["input_type"] not in ("messages", "turns")]
 # The reporter's wish is not the rule: a lone `</tool_call>` (F10), blanks as framing (F9), a call in the middle of
 # a line of reasoning (R4), `<thinking>` (R12).
@@ -35,7 +38,7 @@ def check_spans(result: SpecResult, text: str) -> None:
         position = end
     assert position == len(text)
     kinds = [kind for kind, _, _ in result.spans]
-    assert all(a != b for a, b in zip(kinds, kinds[1:], strict=False))
+    assert all(a != b for a, b in itertools.pairwise(kinds))
     assert [c.index for c in result.calls] == list(range(len(result.calls)))
     assert all(i is None or i < len(result.calls) for _, i in result.issues)
 
@@ -107,10 +110,11 @@ def test_field_cases_are_all_here() -> None:
 
 
 LEXEMES = [
-    "<think>", "</think>", "<tool_call>", "</tool_call>", "<function=sh>", "<function=zz>", "</function>", "<parameter=cmd>",
-    "<parameter=n>", "<parameter=cmd=", "<parameter=cmd\n", "<parameter=", "</parameter>", "</parameter/>", "\n", "\n\n", " ",
-    "x", "```\n", '{"name": "sh", "arguments": {"cmd": "a"}}', '{"name": "sh", "arguments": {"cmd": ', '{"arguments": "{}", ',
-    '"name": "sh"', '"', "}", "{", "\\", "<", "</", "<func", "<tool", " " * 1020, "\n" * 1025, "\v", "\U0001f600",
+    "<think>", "</think>", "<tool_call>", "</tool_call>", "<function=sh>", "<function=zz>", "</function>",
+    "<parameter=cmd>", "<parameter=n>", "<parameter=cmd=", "<parameter=cmd\n", "<parameter=", "</parameter>",
+    "</parameter/>", '{"name": "sh", "arguments": {"cmd": "a"}}', '{"name": "sh", "arguments": {"cmd": ',
+    '{"arguments": "{}", ', '"name": "sh"', '"', "}", "{", "\\", "<", "</", "<func", "<tool", "\n", "\n\n", " ",
+    "x", "```\n", " " * 1020, "\n" * 1025, "\v", "\U0001f600",
 ]  # fmt: skip
 
 
@@ -152,7 +156,8 @@ def test_id_inside_a_spelled_stretch_closes_the_reasoning() -> None:
 
 
 def test_prefix_state_and_positions() -> None:
-    result = parse_spec("sh>\n<parameter=cmd>\nls\n</parameter>\n</function>\n</tool_call>", prefix="<tool_call>\n<function=")
+    rest = "sh>\n<parameter=cmd>\nls\n</parameter>\n</function>\n</tool_call>"
+    result = parse_spec(rest, prefix="<tool_call>\n<function=")
     assert result.spans[0] == ("name", 0, 2)
     assert [(c.name, c.args) for c in result.calls] == [("sh", [("cmd", "ls", True)])]
     result = parse_spec(" more</think>\nHi", prefix="<think>\nI'm")
@@ -161,8 +166,9 @@ def test_prefix_state_and_positions() -> None:
     assert result.calls[0].args == [("cmd", "cd;ls", True)]
 
 
-def test_long_input_is_read_in_linear_time() -> None:
-    for unit in ("<", "< ", "x\n", "<tool_call>", "<tool_call>\n<function=sh>", "</parameter>\n", " " * 1000 + "<", '{"id":'):
+def test_long_inputs_are_covered() -> None:
+    units = ["<", "< ", "x\n", "<tool_call>", "<tool_call>\n<function=sh>", "</parameter>\n", " " * 1000 + "<"]
+    for unit in units:
         text = "<tool_call>\n<function=sh>\n<parameter=cmd>\n" + unit * (100_000 // len(unit))
         check_spans(parse_spec(text, start="content"), text)
         check_spans(parse_spec(text[12:], start="content"), text[12:])
