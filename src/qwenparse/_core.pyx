@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove
 
 from qwenparse._json cimport (
-    J_AFTER, J_DONE, J_ESCAPE, J_EXP, J_FRAC, J_HEX, J_INT, J_STRING, J_ZERO,
+    J_AFTER, J_DONE, J_ESCAPE, J_EXP, J_FRAC, J_HEX, J_INT, J_KEY_OR_END, J_STRING, J_ZERO,
     JE_DONE, JE_END, JE_END_BEFORE, JE_FAULT, JE_KEY, JE_KEY_START, JE_MEMORY, JE_NONE, JE_START,
     Json, is_json_ws, json_copy, json_init, json_step,
 )
@@ -432,6 +432,7 @@ cdef tuple STATE_OF = (
 cdef object STATE_START = formats.State.START
 cdef object DEFAULT_POLICY = formats.Policy()
 cdef object json_loads = JSONDecoder(strict=False).decode
+cdef tuple OPENER_KEYS = (b"name", b"arguments", b"parameters", b"id", b"type")
 cdef tuple FED = ("nothing", "str", "bytes", "token ids")
 
 cdef enum:
@@ -593,9 +594,11 @@ cdef class _Machine:
     cdef Py_ssize_t blank           # where the first of them stands
     cdef bint at_value_start, discard, value_bol
     cdef Json json
-    cdef Py_ssize_t j_start, j_at, j_key, j_val
+    cdef Py_ssize_t j_start, j_at, j_val, j_end
+    cdef char j_key[12]             # the key of depth 1, as far as it matters
+    cdef Py_ssize_t j_key_size
     cdef int j_member, j_current
-    cdef bint j_first, j_name, j_args, j_args_string, j_args_closed, j_args_done, j_alias, j_long, j_started
+    cdef bint j_first, j_name, j_args, j_args_string, j_args_closed, j_args_done, j_alias, j_long, j_started, j_broken
     cdef object pending_name        # of a JSON call that was admitted but not reported yet
     cdef list j_text                # source so far of arguments that are a string
     cdef bint in_string             # S_BROKEN: the fault stands in a string
@@ -1063,6 +1066,7 @@ cdef class _Machine:
                 x.read = READ_WHOLE
                 return DONE
             x.read = READ_OPEN
+        x.could = 0
         at = x.at
         size = start + TAG_LEN[x.tag]           # the NAME or variant begins here
         m = VARIANT_LIMIT if x.tag == TAG_PARAM_CLOSE else NAME_LIMIT
@@ -1135,18 +1139,19 @@ cdef class _Machine:
     cdef int _json_begin(self, Py_ssize_t at) except -1:
         json_init(&self.json)
         self.j_start = self.j_at = at
-        self.j_key = self.j_val = at
+        self.j_val = self.j_end = at
+        self.j_key_size = 0
         self.j_member = self.j_current = MEMBER_OTHER
         self.j_first = True
         self.j_name = self.j_args = self.j_args_string = self.j_args_closed = self.j_args_done = False
-        self.j_alias = self.j_long = False
+        self.j_alias = self.j_long = self.j_broken = False
         self.j_started = True
         return 0
 
     cdef int _json_read(self, bint head) except -1:
         """Goes on reading the JSON block until something happens that its caller must know (JP_*)."""
         cdef Py_UCS4 c
-        cdef Py_ssize_t m, stop
+        cdef Py_ssize_t m, stop, k
         cdef int said
         while self.j_at < self.n:
             stop = self.n
@@ -1156,18 +1161,22 @@ cdef class _Machine:
                 if stop > self.j_start + self.max_held:
                     stop = self.j_start + self.max_held
             if self.j_current >= MEMBER_ARGS and self.j_args_string:
-                if self.j_at - self.j_val >= self.max_held:
+                m = self.j_val + 1 + self.max_held
+                if self.j_at >= m and self._c(self.j_at) != 34:
                     return JP_FAULT
-                if stop > self.j_val + self.max_held:
-                    stop = self.j_val + self.max_held
+                if stop > m:
+                    stop = m
             c = self._c(self.j_at)
             if self.json.state == J_STRING and c != 34 and c != 92:
-                m = self.j_at + 1
+                m = self.j_at
                 while m < stop:
                     c = self._c(m)
                     if c == 34 or c == 92:
                         break
                     m += 1
+                if self.json.key and self.json.depth == 1:
+                    for k in range(self.j_at, m):
+                        self._json_key_char(self._c(k))
                 self.work += m - self.j_at
                 self.j_at = m
                 continue
@@ -1178,12 +1187,19 @@ cdef class _Machine:
             if said & JE_FAULT:
                 if said & JE_END_BEFORE:
                     self.json.state = J_AFTER
+                    self.j_end = self.j_at
                 return JP_FAULT
             if said == JE_NONE:
+                if self.json.key and self.json.depth == 1:
+                    self._json_key_char(c)
                 self.j_at += 1
                 continue
+            if said & (JE_END | JE_END_BEFORE):
+                self.j_end = self.j_at
             if said & JE_KEY_START:
-                self.j_key = self.j_at + 1
+                if self.j_first and self.j_at - self.j_start - 1 > WINDOW:
+                    return JP_FAULT
+                self.j_key_size = 0
             if said & JE_KEY:
                 if not self._json_member():
                     return JP_FAULT
@@ -1208,9 +1224,8 @@ cdef class _Machine:
                         self.j_current = self.j_member
                         self.j_at += 1
                         return JP_ARGS
-                    if c != 110:
+                    if c != 110:                # null: no arguments
                         return JP_FAULT
-                    self.j_args = True
             self.j_at += 1
             if said & JE_END:
                 if self.j_current == MEMBER_NAME:
@@ -1218,9 +1233,9 @@ cdef class _Machine:
                     self.j_current = MEMBER_OTHER
                     return JP_NAME
                 if self.j_current >= MEMBER_ARGS:
-                    self.j_current = MEMBER_OTHER
                     if self.j_args_string and not self._args_hold_object(head):
                         return JP_FAULT
+                    self.j_current = MEMBER_OTHER
                     self.j_args_closed = True
                     return JP_ARGS_END
             if said & JE_DONE:
@@ -1235,27 +1250,38 @@ cdef class _Machine:
             return _holds_object(self._slice(self.j_val, self.j_at))
         return _holds_object("".join(self.j_text) + self._slice(self.p, self.j_at))
 
+    cdef inline void _json_key_char(self, Py_UCS4 c) noexcept:
+        if self.j_key_size < 12:
+            self.j_key[self.j_key_size] = <char> c if c < 128 else 1
+            self.j_key_size += 1
+
     cdef bint _json_member(self) except -1:
         """Which member the key just read names. False: the first key shows that this is no call."""
-        cdef str key
-        cdef Py_ssize_t size = self.j_at - self.j_key
-        self.j_member = MEMBER_OTHER
-        if size <= 10:
-            key = self._slice(self.j_key, self.j_at)
-            if key == "name":
-                self.j_member = MEMBER_NAME
-            elif key == "arguments":
-                self.j_member = MEMBER_ARGS
-            elif key == "parameters":
-                self.j_member = MEMBER_ALIAS
-            elif key == "id" or key == "type":
-                pass
-            elif self.j_first:
-                return False
-        elif self.j_first:
+        cdef bytes key = (<char*> self.j_key)[:self.j_key_size]
+        if self.j_first and key not in OPENER_KEYS:
             return False
         self.j_first = False
+        self.j_member = MEMBER_OTHER
+        if key == b"name":
+            self.j_member = MEMBER_NAME
+        elif key == b"arguments":
+            self.j_member = MEMBER_ARGS
+        elif key == b"parameters":
+            self.j_member = MEMBER_ALIAS
         return True
+
+    cdef bint _opener_could(self) except -1:
+        """Whether what has come of the first key, or of the whitespace before it, may still make a JSON opener."""
+        cdef bytes part
+        if self.json.state == J_KEY_OR_END or self.json.depth == 0:
+            return self.j_at - self.j_start - 1 <= WINDOW
+        if self.json.depth != 1 or not self.json.key or self.json.state != J_STRING:
+            return False
+        part = (<char*> self.j_key)[:self.j_key_size]
+        for key in OPENER_KEYS:
+            if (<bytes> key).startswith(part):
+                return True
+        return False
 
     cdef int _json_head(self, Py_ssize_t start) except -1:
         """Whether the '{' at `start` begins a JSON call: A_JSON_CALL, A_TEXT, A_HOLD; A_CUT_CALL if the input ends first."""
@@ -1264,11 +1290,9 @@ cdef class _Machine:
         if not self.j_started or self.j_start != start:
             self._json_begin(start)
         while True:
-            if self.j_first and self.json.state == J_STRING and self.j_at - self.j_key > 11:
-                return A_TEXT
             point = self._json_read(True)
             if point == JP_MORE:
-                if self.j_first and self.json.state == J_STRING and self.j_at - self.j_key > 11:
+                if self.j_first and not self._opener_could():
                     return A_TEXT
                 return A_CUT_CALL if self.closing else A_HOLD
             if point == JP_NAME:
@@ -1330,7 +1354,7 @@ cdef class _Machine:
             if r == OVER or (self.ws < self.n and self._c(self.ws) != 60):
                 return A_TEXT
             return A_BARE_CALL
-        if t == TAG_PARAM_CLOSE and self.tag.end - self.tag.start != 12:
+        if t == TAG_PARAM_CLOSE and (self.tag.read != READ_WHOLE or self.tag.end - self.tag.start != 12):
             return A_TEXT
         return A_STRAY
 
@@ -1659,7 +1683,11 @@ cdef class _Machine:
             if self.tag.tag == TAG_CALL_CLOSE:
                 return A_WRAPPER_CLOSE
             if self.tag.tag == NO_TAG:
-                return A_CUT_TAG if self.tag.could & B_CALL_CLOSE else A_LEAVE
+                if self.tag.could & B_CALL_CLOSE:
+                    return A_CUT_TAG
+                return A_CUT_CALL if self.tag.could and not self.ended else A_LEAVE
+            if self.tag.read == READ_OPEN:
+                return A_LEAVE if self.ended else A_CUT_CALL
             if self.tag.read != READ_WHOLE:
                 return A_LEAVE
             if not self._name_of(&self.tag) or not self._admits(<str> self.name, self.from_reasoning, True):
@@ -1672,8 +1700,8 @@ cdef class _Machine:
             return A_BLOCK
         if c == 123 and self.wrapper:
             r = self._json_head(self.i)
-            if r == A_HOLD:
-                return A_HOLD
+            if r == A_HOLD or (r == A_CUT_CALL and not self.ended):
+                return r
             if r == A_JSON_CALL and self._admits(<str> self.name, self.from_reasoning, False):
                 return A_JSON_BLOCK
         return A_LEAVE
@@ -1692,8 +1720,7 @@ cdef class _Machine:
         if a == A_HOLD:
             return MORE
         if a == A_LEAVE or a == A_CUT_TAG:
-            if self.wrapper and self.call_complete:
-                self._call_issue("missing-tool-call-close")
+            self._left_open()
             if a == A_CUT_TAG:
                 self._emit(K_WS, self.p, self.i)
                 self._call_issue("cut-tag")
@@ -1713,6 +1740,10 @@ cdef class _Machine:
                 self._saw_text()
             return DONE
         self._emit(K_WS, self.p, i)
+        if a == A_CUT_CALL:
+            self._emit(K_JUNK, i, self.n)
+            self._nameless_cut()
+            return DONE
         if a == A_WRAPPER_CLOSE:
             self._emit(K_CALL_CLOSE, i, self.tag.end)
             self.i = self.tag.end
@@ -1799,6 +1830,7 @@ cdef class _Machine:
                     else:
                         self._emit(K_WS, self.p, self.blank)
                         self._end_call(False)
+                        self._left_open()
                         self.i = self.blank
                         self._section(S_CONTENT)
                         self.stray_ok = True
@@ -1822,21 +1854,15 @@ cdef class _Machine:
             self._emit(K_JUNK, self.i, self.n)
             self.incomplete = True
         self.p = self.t = self.i = self.n
-        if self.close_cut and not half and not self.unclosed_params and (self.ended or self.closed_params):
-            self._call_issue("missing-function-close")
-            self._end_call(True)
-            if self.wrapper:
-                self._call_issue("missing-tool-call-close")
-            self.state = S_END
-            return DONE
-        return self._cut()
+        return self._cut(not half and not self.unclosed_params and (self.ended or self.closed_params > 0))
 
-    cdef int _cut(self) except -1:
-        """The input ended inside the call."""
+    cdef int _cut(self, bint whole) except -1:
+        """The input ended inside the call; `whole`: policy truncated_call="closed" may count it as complete."""
         self._call_issue("cut-call")
         self._end_arg(False)
-        self._end_call(False)
-        self._rec(R_CUT, 0, self.emitted, self.emitted)
+        self._end_call(whole and self.close_cut)
+        if not self.call_complete:
+            self._rec(R_CUT, 0, self.emitted, self.emitted)
         self.incomplete = True
         self.state = S_END
         return DONE
@@ -1889,6 +1915,8 @@ cdef class _Machine:
         self._call_issue(code, a, name_end)
         self._emit(K_PARAM_OPEN, i, a)
         self.discard = True
+        if self._c(name_end) == 62:
+            name_end += 1
         self._emit(K_JUNK, a, name_end)
         return self._begin_value(None, name_end, False)
 
@@ -1914,6 +1942,8 @@ cdef class _Machine:
             return A_HOLD
         t = self.tag.tag
         if t == NO_TAG:
+            if self.tag.could == B_PARAM:
+                return A_VALUE_CUT if self._could_be_parameter() else A_TEXT
             return A_VALUE_CUT if self.tag.could else A_TEXT
         if t == TAG_PARAM_CLOSE:
             if self.tag.read != READ_WHOLE:
@@ -1935,7 +1965,8 @@ cdef class _Machine:
 
     cdef bint _could_be_parameter(self) except -1:
         """Whether the unfinished NAME at the end could still become one that ends this value."""
-        cdef str written = self._slice(self.tag.start + TAG_LEN[TAG_PARAM], self.tag.end).lstrip(" \t")
+        cdef Py_ssize_t a = self.tag.start + TAG_LEN[TAG_PARAM]
+        cdef str written = self._slice(a, self.tag.end).lstrip(" \t") if a < self.tag.end else ""
         cdef str name
         cdef str bare = written[1:] if written[:1] in ("'", '"') else written
         if self.params is None:
@@ -2006,7 +2037,7 @@ cdef class _Machine:
                 if self.closing:
                     self._emit(kind, self.p, j)
                     self.p = j
-                    return self._cut()
+                    return self._cut(False)
                 self._emit(kind, self.p, q)
                 self.p = q
                 return MORE
@@ -2024,9 +2055,13 @@ cdef class _Machine:
             self.p = self.t = j
             if a == A_VALUE_CUT:
                 self._call_issue("cut-tag", j, self.n)
+                if self.tag.read == READ_WHOLE:
+                    self._emit(K_JUNK, j, self.tag.end)
+                    self._emit(K_WS, self.tag.end, self.ws)
+                    j = self.ws
                 self._emit(K_JUNK, j, self.n)
                 self.p = self.t = self.i = self.n
-                return self._cut()
+                return self._cut(False)
             if a == A_VALUE_BREAK:
                 self.unclosed_params = True
                 if not self.discard:
@@ -2077,6 +2112,7 @@ cdef class _Machine:
     cdef int _run_json(self) except -1:
         cdef int point, r
         cdef bint after
+        cdef Py_ssize_t at
         while True:
             point = self._json_read(False)
             if point == JP_NAME:
@@ -2101,7 +2137,7 @@ cdef class _Machine:
                 self.j_text = None
             elif point == JP_AGAIN:
                 self._json_flush(self.j_at, self._json_kind())
-                self._call_issue("broken-json")
+                self._broken_json()
             elif point == JP_END:
                 self._json_flush(self.j_at - 1, self._json_kind())
                 self._json_flush(self.j_at, K_JSON_CLOSE)
@@ -2113,8 +2149,10 @@ cdef class _Machine:
                 return DONE
             else:
                 # Only the last brace is missing: arguments is closed and a member has just ended.
-                after = self.j_args_closed and self.json.depth == 1 and (
-                    self.json.state == J_AFTER or (point == JP_MORE and self.json.state in (J_ZERO, J_INT, J_FRAC, J_EXP)))
+                if self.json.state in (J_ZERO, J_INT, J_FRAC, J_EXP):
+                    self.j_end = self.j_at
+                after = self.j_args_closed and self.json.depth == 1 and self.j_at - self.j_end <= WINDOW + 1 and (
+                    self.json.state == J_AFTER or (point == JP_MORE and self.j_end == self.j_at))
                 self._json_flush(self.j_at, self._json_kind())
                 self.i = self.t = self.p
                 if point == JP_MORE:
@@ -2122,19 +2160,29 @@ cdef class _Machine:
                         return MORE
                     if after and self.ended:
                         return self._json_forgiven()
-                    if self.close_cut and self.j_args_closed:
-                        self._end_call(True)
-                        self._call_issue("missing-tool-call-close")
-                        self.state = S_END
-                        return DONE
-                    return self._cut()
-                if after and self._c(self.i) == 60:
-                    r = self._tag_here(B_CALL | B_CALL_CLOSE)
+                    return self._cut(self.j_args_closed)
+                if after:
+                    # The fault may be the tag, or whitespace that JSON has not, with the tag behind it.
+                    at = self.i
+                    r = self._read_ws(self.i, &at)
                     if r == MORE:
                         return MORE
-                    if self.tag.tag != NO_TAG or (self.tag.could and self.ended):
-                        return self._json_forgiven()
-                self._call_issue("broken-json")
+                    if r == DONE and at - self.j_end <= WINDOW + 1:
+                        r = self._read_tag(&self.tag, at, False, B_CALL | B_CALL_CLOSE)
+                        if r == MORE:
+                            return MORE
+                        if self.tag.tag != NO_TAG or (self.ended and (self.tag.could or at == self.n)):
+                            self._json_flush(at, K_JSON_CLOSE)
+                            self.i = self.t = at
+                            return self._json_forgiven()
+                        if self.tag.could or at == self.n:
+                            self._json_flush(at, K_JSON_CLOSE)
+                            if at < self.n:
+                                self._call_issue("cut-tag", at, self.n)
+                            self._emit(K_JUNK, at, self.n)
+                            self.p = self.t = self.i = self.n
+                            return self._cut(True)
+                self._broken_json()
                 self._end_arg(False)
                 self._end_call(False)
                 self.in_string = self.json.state in (J_STRING, J_ESCAPE, J_HEX) and self.json.depth > 0
@@ -2145,10 +2193,17 @@ cdef class _Machine:
                 return DONE
 
     cdef int _json_forgiven(self) except -1:
-        self._call_issue("broken-json")
+        self._broken_json()
         self._end_call(True)
         self._enter_block()
         return DONE
+
+    cdef int _broken_json(self) except -1:
+        """Once per call."""
+        if not self.j_broken:
+            self._call_issue("broken-json")
+            self.j_broken = True
+        return 0
 
     cdef int _run_broken(self) except -1:
         """Behind a fault: layout up to and with the next </tool_call>, or up to the next <tool_call>."""
@@ -2172,7 +2227,7 @@ cdef class _Machine:
             self.p = self.t = i
             if i == self.n:
                 if self.closing:
-                    self.incomplete = True
+                    self._left_open()
                     self.state = S_END
                     return DONE
                 return MORE
@@ -2185,10 +2240,16 @@ cdef class _Machine:
             if self.tag.tag == TAG_CALL_CLOSE:
                 self._emit(K_CALL_CLOSE, i, self.tag.end)
                 self.i = self.tag.end
+            else:
+                self._left_open()
             self._section(S_CONTENT)
             self.stray_ok = True
             self.stages = 0
             return DONE
+
+    cdef int _left_open(self) except -1:
+        """The wrapper ends without its tag."""
+        return self._call_issue("missing-tool-call-close") if self.wrapper else 0
 
     # --------------------------------------------------------------------------------------------- the window
 
@@ -2316,8 +2377,8 @@ cdef class _Machine:
         self.ws2 -= cut
         self.j_start -= cut
         self.j_at -= cut
-        self.j_key -= cut
         self.j_val -= cut
+        self.j_end -= cut
         return 0
 
     cdef int _find_broken(self, str s) except -1:
@@ -2841,8 +2902,10 @@ cdef class _Machine:
         self.value_bol = o.value_bol
         self.j_start = o.j_start
         self.j_at = o.j_at
-        self.j_key = o.j_key
+        self.j_key_size = o.j_key_size
+        memcpy(self.j_key, o.j_key, 12)
         self.j_val = o.j_val
+        self.j_end = o.j_end
         self.j_member = o.j_member
         self.j_current = o.j_current
         self.j_first = o.j_first
@@ -2854,6 +2917,7 @@ cdef class _Machine:
         self.j_alias = o.j_alias
         self.j_long = o.j_long
         self.j_started = o.j_started
+        self.j_broken = o.j_broken
         self.pending_name = o.pending_name
         self.j_text = None if o.j_text is None else o.j_text.copy()
         self.in_string = o.in_string
