@@ -139,8 +139,8 @@ class CallReader(Reader):
             if b.end < self.n:
                 self.emit("junk", b.end, self.n)
                 self.call_issue("cut-tag", self.n)
-            self.end_cut_call(b.args_closed)
-            return -1
+                self.whole = False
+            return self.end_cut_call(b.args_closed)
         call.complete = b.outcome != "fault"
         self.ends[-1] = b.end + {"closed": 0, "fault": 1}.get(b.outcome, len(OPEN))
         if b.outcome == "closed" and b.args_span is None:
@@ -190,8 +190,10 @@ class CallReader(Reader):
                 if cut:
                     self.emit("junk", j, self.n)
                     self.call_issue("cut-tag", self.n)
-                self.end_cut_call(not cut and all(self.by_tag) and (self.ended or any(a[0] for a in call.args)))
-                return -1
+                closed = not cut and all(self.by_tag) and (self.ended or bool(call.args))
+                if self.end_cut_call(closed) >= 0:
+                    self.call_issue("missing-function-close", self.n)
+                return self.n if call.complete else -1
             if param:
                 i = p = self.parameter(j, call, known)
                 dirty = False
@@ -247,14 +249,10 @@ class CallReader(Reader):
     def value(self, begin: int, v: int, key: str | None, call: SpecCall, known: frozenset[str] | None) -> int:
         """The value at `v`, discarded (junk from `begin` on) if `key` is None; where it ended, -1 if the input did."""
         given = {a[0] for a in call.args} | {key}
-        status, c = "cut", v - 1
-        while status == "cut":
+        status, c = "", v - 1
+        while not status:
             c = self.T.find("<", c + 1)
-            if c < 0:
-                break
-            status = self.value_end(c, v, given, known)
-            if status == "cut-tag" or status == "":
-                status = status or "cut"
+            status = self.value_end(c, v, given, known) if c >= 0 else "cut"
         end = c if c >= 0 else self.n
         literal = self.T[begin:end]
         if key is None:
@@ -268,15 +266,10 @@ class CallReader(Reader):
             call.args.append((key, self.T[a:b], not status.startswith("cut")))
         self.by_tag.append(status.startswith("close"))
         if status == "cut-tag":
-            k = next((end + len(t) for t in (UNFN, CLOSE) if self.tag(end, t)), self.n)
-            self.emit("junk", end, k)
-            w = self.ws(k)
-            self.emit("ws", k, w)
-            self.emit("junk", w, self.n)
+            self.emit("junk", end, self.n)
             self.call_issue("cut-tag", self.n)
         if status.startswith("cut"):
-            self.end_cut_call(False)
-            return -1
+            return self.end_cut_call(False)
         if status == "missing":
             if key is not None:
                 self.call_issue("missing-parameter-close", end + 1)
