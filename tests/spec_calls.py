@@ -17,6 +17,7 @@ from spec_text import (
     TAG_OR_NEWLINE,
     UNFN,
     UNPARAM,
+    WINDOW,
     Reader,
     SpecCall,
     clean_name,
@@ -106,8 +107,8 @@ class CallReader(Reader):
                 continue
             if T.startswith("}", i):
                 return stop("closed", i + 1)
-            w = self.ws(k)
-            if b.name is not None and b.args_closed and w >= 0:
+            w = i
+            if b.name is not None and b.args_closed and w - k <= WINDOW:
                 if self.tag(w, CLOSE) or self.tag(w, OPEN) or (self.ended and w == n):
                     return stop("short", w)
                 if self.cut(w, CLOSE, OPEN):
