@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from os.path import commonprefix
 
 from spec_json import JSON_STRING_REST, JWS, holds_object, json_string, json_value
 from spec_text import (
@@ -44,6 +45,7 @@ class JSONBlock:
     aliased: bool = False
     repeated: bool = False
     in_string: bool = False  # the fault stands in a string
+    seen: int = 1  # how many code points from `end` on it takes to know a fault
 
 
 class CallReader(Reader):
@@ -113,6 +115,7 @@ class CallReader(Reader):
                     return stop("short", w)
                 if self.cut(w, CLOSE, OPEN):
                     return stop("short" if self.ended else "end", w)
+                b.seen += max(len(commonprefix([T[w : w + len(CLOSE)], t])) for t in (CLOSE, OPEN))
             return stop("end" if i == n else "fault", i)
 
     def json_call(self, q: int, b: JSONBlock, before: list[str]) -> int:
@@ -143,7 +146,7 @@ class CallReader(Reader):
                 self.whole = False
             return self.end_cut_call(b.args_closed)
         call.complete = b.outcome != "fault"
-        self.ends[-1] = b.end + {"closed": 0, "fault": 1}.get(b.outcome, len(OPEN))
+        self.ends[-1] = b.end + {"closed": 0, "fault": b.seen}.get(b.outcome, len(OPEN))
         if b.outcome == "closed" and b.args_span is None:
             self.call_issue("missing-arguments", b.end)
         if call.complete:
@@ -169,7 +172,7 @@ class CallReader(Reader):
         self.emit("fn_open_end", p - 1, p)
         known = (self.tools or {}).get(name)
         self.by_tag: list[bool] = []  # for each parameter begun, whether a tag closed it
-        self.left = False
+        self.left, self.decided = False, 0
         i, dirty = p, False
         while True:
             m = TAG_OR_NEWLINE.search(self.T, i)
@@ -202,7 +205,7 @@ class CallReader(Reader):
                     return -1
                 continue
             call.complete = not self.left
-            self.ends[-1] = j + (2 if self.left else len(ends[0]))
+            self.ends[-1] = max(self.decided, j + (2 if self.left else len(ends[0])))
             if self.left or ends[0] != UNFN:
                 if not self.left:
                     self.call_issue("missing-function-close", j + 1)
@@ -306,9 +309,13 @@ class CallReader(Reader):
             w = self.ws(c + len(tag)) if self.tag(c, tag) else -1
             if w < 0:
                 continue
-            if any(self.tag(w, t) for t in followers) or (tag == UNFN and self.function(w)):
+            follower = next((t for t in followers if self.tag(w, t)), None)
+            function = self.function(w) if tag == UNFN else None
+            if follower or function:
+                self.decided = w + len(follower) if follower else function[2]  # type: ignore[index]
                 return "missing"
             if w == self.n or self.cut(w, *followers) or (tag == UNFN and self.function_cut(w)):
+                self.decided = self.n + 1
                 return "missing" if self.ended else "cut-tag"
         return ""
 

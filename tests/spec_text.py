@@ -78,7 +78,7 @@ class Reader:
         self.calls: list[SpecCall] = []
         self.ends: list[int] = []  # where the end of each call was decided
         self.nameless: SpecCall | None = None
-        self.whole, self.left = True, False
+        self.whole, self.left, self.decided = True, False, 0
         self.owed = self.content_seen = False
 
     # -------------------------------------------------------------------------------------------- small questions
