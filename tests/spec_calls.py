@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from os.path import commonprefix
 
 from spec_json import JSON_STRING_REST, JWS, holds_object, json_string, json_value
 from spec_text import (
@@ -17,6 +18,7 @@ from spec_text import (
     TAG_OR_NEWLINE,
     UNFN,
     UNPARAM,
+    WINDOW,
     Reader,
     SpecCall,
     clean_name,
@@ -43,6 +45,7 @@ class JSONBlock:
     aliased: bool = False
     repeated: bool = False
     in_string: bool = False  # the fault stands in a string
+    seen: int = 1  # how many code points from `end` on it takes to know a fault
 
 
 class CallReader(Reader):
@@ -106,12 +109,13 @@ class CallReader(Reader):
                 continue
             if T.startswith("}", i):
                 return stop("closed", i + 1)
-            w = self.ws(k)
-            if b.name is not None and b.args_closed and w >= 0:
+            w = i
+            if b.name is not None and b.args_closed and w - k <= WINDOW:
                 if self.tag(w, CLOSE) or self.tag(w, OPEN) or (self.ended and w == n):
                     return stop("short", w)
                 if self.cut(w, CLOSE, OPEN):
                     return stop("short" if self.ended else "end", w)
+                b.seen += max(len(commonprefix([T[w : w + len(CLOSE)], t])) for t in (CLOSE, OPEN))
             return stop("end" if i == n else "fault", i)
 
     def json_call(self, q: int, b: JSONBlock, before: list[str]) -> int:
@@ -139,10 +143,10 @@ class CallReader(Reader):
             if b.end < self.n:
                 self.emit("junk", b.end, self.n)
                 self.call_issue("cut-tag", self.n)
-            self.end_cut_call(b.args_closed)
-            return -1
+                self.whole = False
+            return self.end_cut_call(b.args_closed)
         call.complete = b.outcome != "fault"
-        self.ends[-1] = b.end + {"closed": 0, "fault": 1}.get(b.outcome, len(OPEN))
+        self.ends[-1] = b.end + {"closed": 0, "fault": b.seen}.get(b.outcome, len(OPEN))
         if b.outcome == "closed" and b.args_span is None:
             self.call_issue("missing-arguments", b.end)
         if call.complete:
@@ -168,7 +172,7 @@ class CallReader(Reader):
         self.emit("fn_open_end", p - 1, p)
         known = (self.tools or {}).get(name)
         self.by_tag: list[bool] = []  # for each parameter begun, whether a tag closed it
-        self.left = False
+        self.left, self.decided = False, 0
         i, dirty = p, False
         while True:
             m = TAG_OR_NEWLINE.search(self.T, i)
@@ -190,8 +194,10 @@ class CallReader(Reader):
                 if cut:
                     self.emit("junk", j, self.n)
                     self.call_issue("cut-tag", self.n)
-                self.end_cut_call(not cut and all(self.by_tag) and (self.ended or any(a[0] for a in call.args)))
-                return -1
+                closed = not cut and all(self.by_tag) and (self.ended or bool(call.args))
+                if self.end_cut_call(closed) >= 0:
+                    self.call_issue("missing-function-close", self.n)
+                return self.n if call.complete else -1
             if param:
                 i = p = self.parameter(j, call, known)
                 dirty = False
@@ -199,7 +205,7 @@ class CallReader(Reader):
                     return -1
                 continue
             call.complete = not self.left
-            self.ends[-1] = j + (2 if self.left else len(ends[0]))
+            self.ends[-1] = max(self.decided, j + (2 if self.left else len(ends[0])))
             if self.left or ends[0] != UNFN:
                 if not self.left:
                     self.call_issue("missing-function-close", j + 1)
@@ -247,14 +253,10 @@ class CallReader(Reader):
     def value(self, begin: int, v: int, key: str | None, call: SpecCall, known: frozenset[str] | None) -> int:
         """The value at `v`, discarded (junk from `begin` on) if `key` is None; where it ended, -1 if the input did."""
         given = {a[0] for a in call.args} | {key}
-        status, c = "cut", v - 1
-        while status == "cut":
+        status, c = "", v - 1
+        while not status:
             c = self.T.find("<", c + 1)
-            if c < 0:
-                break
-            status = self.value_end(c, v, given, known)
-            if status == "cut-tag" or status == "":
-                status = status or "cut"
+            status = self.value_end(c, v, given, known) if c >= 0 else "cut"
         end = c if c >= 0 else self.n
         literal = self.T[begin:end]
         if key is None:
@@ -268,15 +270,10 @@ class CallReader(Reader):
             call.args.append((key, self.T[a:b], not status.startswith("cut")))
         self.by_tag.append(status.startswith("close"))
         if status == "cut-tag":
-            k = next((end + len(t) for t in (UNFN, CLOSE) if self.tag(end, t)), self.n)
-            self.emit("junk", end, k)
-            w = self.ws(k)
-            self.emit("ws", k, w)
-            self.emit("junk", w, self.n)
+            self.emit("junk", end, self.n)
             self.call_issue("cut-tag", self.n)
         if status.startswith("cut"):
-            self.end_cut_call(False)
-            return -1
+            return self.end_cut_call(False)
         if status == "missing":
             if key is not None:
                 self.call_issue("missing-parameter-close", end + 1)
@@ -312,9 +309,13 @@ class CallReader(Reader):
             w = self.ws(c + len(tag)) if self.tag(c, tag) else -1
             if w < 0:
                 continue
-            if any(self.tag(w, t) for t in followers) or (tag == UNFN and self.function(w)):
+            follower = next((t for t in followers if self.tag(w, t)), None)
+            function = self.function(w) if tag == UNFN else None
+            if follower or function:
+                self.decided = w + len(follower) if follower else function[2]  # type: ignore[index]
                 return "missing"
             if w == self.n or self.cut(w, *followers) or (tag == UNFN and self.function_cut(w)):
+                self.decided = self.n + 1
                 return "missing" if self.ended else "cut-tag"
         return ""
 

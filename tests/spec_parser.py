@@ -99,12 +99,12 @@ class _Spec(CallReader):
                 i = end if drop else i + 1
                 continue
             end = i + len(THINK)
-            if (not thinking and self.tag(i, THINK) and 0 < s <= self.p0 < end and not self.calls
-                    and not self.content_seen and self.ws(s) == i):  # fmt: skip
-                # The prompt had closed an empty thought, and the model thinks all the same (3).
+            if (self.tag(i, THINK) and 0 < s <= self.p0 < end and not self.calls and not self.content_seen
+                    and self.ws(s) == i):  # fmt: skip
+                # A leading <think> behind a prompt that opened the thought, or closed an empty one (3).
                 self.emit("ws", s, i)
                 self.emit("think_open", i, end)
-                self.issue("unexpected-think-open", end)
+                self.issue("repeated-think-open" if thinking else "unexpected-think-open", end)
                 return self.section(end, True, False)
             fenced = bool(fence) and self.policy.fenced_call == "text"
             if self.tag(i, OPEN) and self.call_allowed(i, s, thinking, fenced):
@@ -243,7 +243,8 @@ def parse_spec(
     index: dict[int, int] = {}
     for call, end in zip(s.calls, s.ends, strict=True):
         if end > p0:
-            call.index = index[call.index] = len(index)
+            index[call.index] = len(index)
+            call.index = index[call.index]
     calls = [c for c, end in zip(s.calls, s.ends, strict=True) if end > p0]
     issues = [(code, index.get(i) if i is not None else None) for code, i, at in s.issues if i in index or at > p0]
     joined = {k: "".join(text[a:b] for kind, a, b in spans if kind == k) for k in ("think_body", "content")}

@@ -78,7 +78,7 @@ class Reader:
         self.calls: list[SpecCall] = []
         self.ends: list[int] = []  # where the end of each call was decided
         self.nameless: SpecCall | None = None
-        self.whole, self.left = True, False
+        self.whole, self.left, self.decided = True, False, 0
         self.owed = self.content_seen = False
 
     # -------------------------------------------------------------------------------------------- small questions
@@ -157,8 +157,11 @@ class Reader:
             self.call_issue("undeclared-tool", at)
         return self.calls[-1]
 
-    def end_cut_call(self, closed: bool) -> None:
-        """The input ended inside the call; `closed`: policy `truncated_call="closed"` could count it as complete."""
+    def end_cut_call(self, closed: bool) -> int:
+        """The input ended inside the call: -1; its length, if policy `truncated_call` counts the call as complete."""
+        if closed and self.policy.truncated_call == "closed":
+            self.calls[-1].complete = True
+            return self.n
         self.whole = False
         self.call_issue("cut-call", self.n)
-        self.calls[-1].complete = closed and self.policy.truncated_call == "closed"
+        return -1

@@ -172,3 +172,12 @@ def test_long_inputs_are_covered() -> None:
         text = "<tool_call>\n<function=sh>\n<parameter=cmd>\n" + unit * (100_000 // len(unit))
         check_spans(parse_spec(text, start="content"), text)
         check_spans(parse_spec(text[12:], start="content"), text[12:])
+
+
+def test_call_that_ended_in_the_prefix_is_not_counted() -> None:
+    ended = "<tool_call>\n<function=zz>\n</function>\n"
+    result = parse_spec("sh>\n</function>", prefix=ended + "<function=", tools=[])
+    assert result.calls == []
+    result = parse_spec("sh>\n</function>\n</tool_call>", prefix=ended + "<function=")
+    assert [(c.index, c.name) for c in result.calls] == [(0, "sh")]
+    assert result.issues == [("several-calls-in-block", 0)]
