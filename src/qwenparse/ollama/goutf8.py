@@ -32,9 +32,12 @@ def escaped(data: str | bytes | bytearray | memoryview) -> str:
 
     Raises `UnicodeEncodeError` for a lone surrogate that is no escape and `TypeError` for any other type.
     """
+    if type(data) is bytes:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return data.decode("utf-8", "surrogateescape")
     if isinstance(data, str):
-        if data.isascii():
-            return data
         return data.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data).decode("utf-8", "surrogateescape")

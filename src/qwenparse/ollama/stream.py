@@ -6,7 +6,7 @@ quadratic. Here the buffer is never rebuilt, because after each `add` it has one
 * in thinking and content: white space that may turn out to be trailing, then a beginning of a tag (`_space`, a list
   of pieces, and `_partial`). Tags hold no white space, so a tag found later begins in `_partial` or behind it, and
   the white space before it is trimmed as one run. A chunk of pure white space is put aside unread.
-* in a call: its text so far (`_call`, a list of pieces). It can only end at a `>`, so a chunk without one is put aside
+* in a call: its text so far (`_call`, a list of pieces). It can only end at `l>`, so a chunk without it is put aside
   unread; for a `</tool_call>` that began in an earlier chunk the last 11 characters are looked at.
 
 Within one `add` a position moves through the chunk, and nothing is copied or searched twice. `_mode` says what the
@@ -45,8 +45,6 @@ OTHER, CONTENT, THINKING, IN_CALL = range(4)
 _BEHIND_SPACE = {EAT: THINK, SPACE_TEXT: TEXT, SPACE_CALL: CALL}
 _EDGE = len(TOOL_CLOSE) - 1
 _ID_CHARS = string.ascii_lowercase + string.digits
-
-_new_result = AddResult.__new__
 
 
 class Pieces:
@@ -140,26 +138,23 @@ class Parser:
         ignored, as there: nothing held is given back at the end. A lone surrogate that is no surrogate escape raises
         `UnicodeEncodeError` and changes nothing. Time is linear in the length of all chunks together.
         """
-        if chunk.__class__ is not str or not chunk.isascii():
+        if type(chunk) is not str or not chunk.isascii():
             chunk = escaped(chunk)
-        result = _new_result(AddResult)
+        result = AddResult()
         result.calls = []
         mode = self._mode
         if mode == IN_CALL:
-            if ">" not in chunk:
+            # The call ends at a `>` with an `l` before it, which may be in an earlier chunk.
+            if ">" not in chunk or ("l>" not in chunk and not self._awaits(chunk)):
                 if chunk:
                     self._call.append(chunk)
                 result.content = result.thinking = ""
                 return result
         elif mode and "<" not in chunk:
-            text = chunk.rstrip(SPACE)
-            held = len(chunk) - len(text)
-            space = self._space
-            if text and space:
-                text = "".join(space) + text
-                space.clear()
-            if held:
-                space.append(chunk[-held:])
+            # `str.rstrip` knows all of Go's white space and more: what it leaves alone has none at its end.
+            text = chunk.rstrip()
+            if text is not chunk or self._space:
+                text = self._trimmed(chunk)
             if mode == CONTENT:
                 result.content = text
                 result.thinking = ""
@@ -195,6 +190,26 @@ class Parser:
         return None
 
     # ------------------------------------------------------------------------------------------------ the machine
+
+    def _awaits(self, chunk: str) -> bool:
+        return chunk[0] == ">" and bool(self._call) and self._call[-1][-1] == "l"
+
+    def _trimmed(self, chunk: str) -> str:
+        """What a chunk without tags gives: the white space at its end is kept, the one kept before comes out."""
+        text = chunk.rstrip(SPACE)
+        space = self._space
+        if len(text) != len(chunk):
+            tail = chunk[len(text) :]
+            if not text:
+                space.append(tail)
+                return ""
+            if space:
+                text = "".join(space) + text
+            space[:] = (tail,)
+        elif text and space:
+            text = "".join(space) + text
+            space.clear()
+        return text
 
     def _general(self, chunk: str, result: AddResult) -> AddResult:
         if self._state == CLOSED:
