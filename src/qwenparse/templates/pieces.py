@@ -31,8 +31,7 @@ own rendering. `()` writes nothing (a later message of a group that one turn sta
 `<|im_start|>assistant` to the newline behind the closing token."""
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """`text[start:end]` of a prompt, in code points.
 
     `kind`: `head` and `frame` were written by the template (`head` in the system block), `data` came from messages

@@ -10,7 +10,20 @@ from .base import Renderer
 from .messages import UNDEFINED, Message, contains, engine_error, field, no_attribute, require, text_after
 from .pieces import Keep, Pieces, Splice
 from .qwen35 import split_inline
-from .texts import ASSISTANT, EMPTY_THINK, END, END_THINK, JSON_TOOLS_HEAD, JSON_TOOLS_TAIL, SYSTEM, USER
+from .texts import (
+    ASSISTANT,
+    ASSISTANT_THINK,
+    EMPTY_THINK,
+    END,
+    END_RESPONSE,
+    END_RESPONSES,
+    END_THINK,
+    JSON_TOOLS_HEAD,
+    JSON_TOOLS_TAIL,
+    RESPONSE,
+    SYSTEM,
+    USER_RESPONSE,
+)
 
 
 def iterate(x: Any) -> Iterable[Any]:
@@ -81,12 +94,10 @@ class Qwen3Instruct(Renderer):
             elif role == "user" or role == "system":
                 self.plain(p, role, message)
             elif role == "tool":
-                header = "\n<tool_response>\n"
-                if not index or messages[index - 1].get("role") != "tool":
-                    header = USER[:-1] + header
-                self.tool(p, header, message)
+                opened = not index or messages[index - 1].get("role") != "tool"
+                self.tool(p, USER_RESPONSE if opened else RESPONSE, message)
                 closed = index == last or messages[index + 1].get("role") != "tool"
-                put("\n</tool_response>" + END if closed else "\n</tool_response>", "")
+                put(END_RESPONSES if closed else END_RESPONSE, "")
 
     def plain(self, p: Pieces, role: str, message: Message) -> None:
         """Writes a user message or a late system message."""
@@ -160,7 +171,7 @@ class Qwen3(Qwen3Instruct):
             if contains(content, "</think>"):
                 reasoning, content = split_inline(method_owner(content, message, "content", "split"))
         if current and (final or reasoning):
-            p.put(f"{ASSISTANT}<think>\n", method_owner(reasoning, message, "reasoning_content", "strip").strip("\n"))
+            p.put(ASSISTANT_THINK, method_owner(reasoning, message, "reasoning_content", "strip").strip("\n"))
             p.put(END_THINK, method_owner(content, message, "content", "lstrip").lstrip("\n"))
         elif content is UNDEFINED:
             raise no_attribute(message, "content")

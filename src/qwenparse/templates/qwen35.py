@@ -11,15 +11,20 @@ from .messages import UNDEFINED, Message, contains, field, items, require, text_
 from .pieces import Framed, Keep, Pieces, Splice, cut
 from .texts import (
     ASSISTANT,
+    ASSISTANT_THINK,
     EFFORT_LOW,
     EFFORT_XHIGH,
     EMPTY_THINK,
     END,
+    END_RESPONSE,
+    END_RESPONSES,
     END_THINK,
     IMAGE,
+    RESPONSE,
     SYSTEM,
     THINK,
     USER,
+    USER_RESPONSE,
     VIDEO,
     XML_TOOLS_HEAD,
     XML_TOOLS_TAIL,
@@ -194,15 +199,17 @@ class Qwen35(Renderer):
                 continue
             text = trim(content) if type(content) is str else self.trimmed(self.content(p, content))
             if role == "user":
-                put(USER, text)
-                out += (END, "")
+                if type(text) is str:
+                    out += (USER, text, END, "")
+                else:
+                    put(USER, text)
+                    out += (END, "")
             elif role == "assistant":
                 self.assistant(p, message, text, self.keep(index, last_query) == "keep")
             elif role == "tool":
-                header = f"{USER[:-1]}\n<tool_response>\n" if index and before != "tool" else "\n<tool_response>\n"
-                put(header, text)
+                put(USER_RESPONSE if index and before != "tool" else RESPONSE, text)
                 closed = index == last or messages[index + 1].get("role") != "tool"
-                out += ("\n</tool_response>" + END if closed else "\n</tool_response>", "")
+                out += (END_RESPONSES if closed else END_RESPONSE, "")
             elif role == "system":
                 if index:
                     raise TemplateError("System message must be at the beginning.")
@@ -217,16 +224,20 @@ class Qwen35(Renderer):
             reasoning = ""
             if self.inline and "</think>" in content:
                 reasoning, content = split_inline(content)
-        if block:
-            p.put(f"{ASSISTANT}<think>\n", self.trimmed(reasoning))
+        out = p.text
+        reasoning = self.trimmed(reasoning)
+        if type(content) is str and type(reasoning) is str:
+            out += (ASSISTANT_THINK, reasoning, END_THINK, content) if block else (ASSISTANT, content)
+        elif block:
+            p.put(ASSISTANT_THINK, reasoning)
             p.put(END_THINK, content)
         else:
             p.put(ASSISTANT, content)
         calls = message.get("tool_calls")
-        frame = ""
         if calls and isinstance(calls, (list, tuple, str)):
-            frame = self.calls(p, calls, "\n\n" if self.engine.strip(content) else "")
-        p.text += (frame + END, "")
+            out += (self.calls(p, calls, "\n\n" if self.engine.strip(content) else "") + END, "")
+        else:
+            out += (END, "")
 
     def calls(self, p: Pieces, calls: Sequence[Any], frame: str) -> str:
         """Writes calls; returns the frame that closes the last one."""
@@ -240,7 +251,9 @@ class Qwen35(Renderer):
             frame = ">\n"
             arguments = self.arguments(field(function, "arguments"))
             for key, value in arguments:
-                out += (frame + "<parameter=", text_after("", key), ">\n", self.value(value))
+                if type(key) is not str:
+                    text_after("", key)
+                out += (frame + "<parameter=", key, ">\n", value if type(value) is str else self.value(value))
                 frame = "\n</parameter>\n"
             frame += "</function>\n</tool_call>\n"
         return frame[:-1]
