@@ -91,6 +91,8 @@ def as_list(messages: Any) -> list[dict[str, Any]]:
         return []
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
         raise engine_error(f"messages must be a list of messages, not {type(messages).__name__}")
+    if type(messages) is list and set(map(type, messages)) == {dict}:
+        return messages
     return [m if type(m) is dict else _as_dict(m) for m in messages]
 
 

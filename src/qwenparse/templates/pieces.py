@@ -128,7 +128,7 @@ class Pieces:
 
     def cut_open(self, length: int) -> None:
         """Shortens the text to `length` code points. The last message becomes the open turn if it is an assistant's."""
-        last = self.marks[-1]
+        last = self.marks[-1] if self.marks else len(self.text)
         for place, text in enumerate(self.text):
             if length <= len(text):
                 del self.text[place + 1 :]
