@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def test_fixed_texts_are_the_published_bytes() -> None:
 def test_segments_tell_frames_from_message_text() -> None:
     prompt = render_prompt(HISTORY, "qwen3.8", tools=TOOLS)
     assert data_of(prompt) == [
-        '{"type": "function", "function": {"name": "read", "parameters": {"properties": {"path": {"type": "string"}}}}}',
+        json.dumps(TOOLS[0]),
         "Be brief.", "Read a.py", "I read it.", "Yes.",
         "read", "path", "a.py", "n", "1.0", "x", "[1]", "read", "path", "a.py", "n", "1.0", "x", "[1]",
         "one", "two", "It is short.", "Done.",
@@ -366,7 +367,7 @@ def test_message_objects_render_like_dicts() -> None:
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
-    st.sampled_from(["text", "image", "</think>", "<think>", "<tool_response>x</tool_response>", '{"a": 1}', "1" * 5000]),
+    st.sampled_from(["text", "</think>", "<think>", "<tool_response>x</tool_response>", '{"a": 1}', "1" * 5000]),
 )  # fmt: skip
 keys = st.sampled_from(["text", "type", "image", "video", "name", "arguments", "function", "description", "properties"])
 values = st.recursive(
@@ -393,7 +394,12 @@ options = st.fixed_dictionaries(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.one_of(st.lists(hostile, max_size=5), values), st.one_of(st.none(), st.lists(values, max_size=2)), engines, options)
+@given(
+    st.one_of(st.lists(hostile, max_size=5), values),
+    st.one_of(st.none(), st.lists(values, max_size=2)),
+    engines,
+    options,
+)
 def test_hostile_messages_raise_template_errors_only(messages: Any, tools: Any, engine: Any, options: Any) -> None:
     for name in NAMES:
         before = repr(messages)
