@@ -144,7 +144,7 @@ def render_prompt(
             pieces = render_jinja(
                 template,
                 name,
-                history,
+                list(messages) if normalize is None else history,
                 tools,
                 template_kwargs,
                 add_generation_prompt=bool(add_generation_prompt),

@@ -43,7 +43,7 @@ def continue_turn(p: Pieces, message: Message, content: str, field: str | bool, 
         p.put("", content)
 
 
-_MARKER = "\ue000QWENPARSE-CONTINUE-HERE\ue000"
+_MARKER = "QWENPARSE_CONTINUES_HERE"  # printable: a template may print it as part of a repr
 _MARK = _MARKER + " "
 
 

@@ -17,7 +17,8 @@ from ..errors import FormatError
 _ASCII = "\t\n\v\f\r "
 _GO = _ASCII + "\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+# A circular value fails all the same (RecursionError); looking for it costs a sixth of the time.
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 def _digits(x: float) -> tuple[str, str, int]:
@@ -133,6 +134,17 @@ def _python_text(x: Any) -> str:
     return str(x)
 
 
+def _python_json(x: Any) -> str:
+    # What arguments mostly are; an encoder run costs five times as much.
+    if type(x) is int:
+        return repr(x)
+    if x is True:
+        return "true"
+    if x is False:
+        return "false"
+    return _encode(x)
+
+
 def _go_text(x: Any) -> str:
     return go_value(x) if isinstance(x, (int, float)) and not isinstance(x, bool) else str(x)
 
@@ -158,7 +170,7 @@ _TRIM: Mapping[str, tuple[_Strip, _Strip]] = {
     "none": (_untrimmed, str.strip),
 }
 _NUMBER: Mapping[str, tuple[str, _Spell, _Spell]] = {
-    "python": ("python", _encode, _python_text),
+    "python": ("python", _python_json, _python_text),
     "go": ("go", _go_encode, _go_text),
     "llama": ("llama", _llama_encode, _llama_text),
 }

@@ -49,9 +49,6 @@ def compile_template(source: str) -> jinja2.Template:
     except ImportError as error:
         raise ImportError("template= needs jinja2: pip install 'qwenparse[templates]'") from error
 
-    class Refused(jinja2.TemplateError):
-        """Raised by the template itself."""
-
     class Generation(Extension):
         """`{% generation %}` marks text for training masks; here it only has to be accepted."""
 
@@ -66,7 +63,7 @@ def compile_template(source: str) -> jinja2.Template:
             return caller()
 
     def raise_exception(message: Any) -> None:
-        raise Refused(str(message))
+        raise TemplateError(str(message))
 
     def tojson(
         x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
@@ -96,8 +93,6 @@ def render_text(source: str, messages: Sequence[Message], tools: Any, options: M
     except TemplateError:
         raise
     except Exception as error:  # whatever a user's template does is its failure, not ours
-        if type(error).__name__ == "Refused":
-            raise TemplateError(str(error)) from None
         raise TemplateError(str(error), kind="engine", type=type(error).__name__) from error
 
 

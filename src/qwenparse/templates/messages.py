@@ -37,7 +37,7 @@ _PLAIN = (str, int, float, list, tuple, bytes, type(None))
 
 def field(x: Any, name: str) -> Any:
     """`x.name` as a template reads it: the item of a mapping, the attribute of an object, else `UNDEFINED`."""
-    if isinstance(x, Mapping):
+    if type(x) is dict or isinstance(x, Mapping):
         return x.get(name, UNDEFINED)
     if isinstance(x, _PLAIN):
         return UNDEFINED
@@ -80,7 +80,7 @@ def contains(x: Any, key: str) -> bool:
 
 def items(arguments: Any) -> Iterable[tuple[Any, Any]]:
     """The filter `items`. Raises for anything but a mapping."""
-    if not isinstance(arguments, Mapping):
+    if type(arguments) is not dict and not isinstance(arguments, Mapping):
         raise engine_error("Can only get item pairs from a mapping.")
     return arguments.items()
 
@@ -91,6 +91,8 @@ def as_list(messages: Any) -> list[dict[str, Any]]:
         return []
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
         raise engine_error(f"messages must be a list of messages, not {type(messages).__name__}")
+    if type(messages) is list and set(map(type, messages)) == {dict}:
+        return messages
     return [m if type(m) is dict else _as_dict(m) for m in messages]
 
 

@@ -31,8 +31,7 @@ own rendering. `()` writes nothing (a later message of a group that one turn sta
 `<|im_start|>assistant` to the newline behind the closing token."""
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """`text[start:end]` of a prompt, in code points.
 
     `kind`: `head` and `frame` were written by the template (`head` in the system block), `data` came from messages
@@ -129,7 +128,7 @@ class Pieces:
 
     def cut_open(self, length: int) -> None:
         """Shortens the text to `length` code points. The last message becomes the open turn if it is an assistant's."""
-        last = self.marks[-1]
+        last = self.marks[-1] if self.marks else len(self.text)
         for place, text in enumerate(self.text):
             if length <= len(text):
                 del self.text[place + 1 :]

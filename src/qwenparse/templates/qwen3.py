@@ -10,11 +10,31 @@ from .base import Renderer
 from .messages import UNDEFINED, Message, contains, engine_error, field, no_attribute, require, text_after
 from .pieces import Keep, Pieces, Splice
 from .qwen35 import split_inline
-from .texts import ASSISTANT, EMPTY_THINK, END, END_THINK, JSON_TOOLS_HEAD, JSON_TOOLS_TAIL, SYSTEM, USER
+from .texts import (
+    ASSISTANT,
+    ASSISTANT_THINK,
+    EMPTY_THINK,
+    END,
+    END_RESPONSE,
+    END_RESPONSES,
+    END_THINK,
+    JSON_TOOLS_HEAD,
+    JSON_TOOLS_TAIL,
+    RESPONSE,
+    SYSTEM,
+    USER,
+    USER_RESPONSE,
+)
+
+CALL = '<tool_call>\n{"name": "'
+ARGUMENTS = '", "arguments": '
+NEXT_CALL = "}\n</tool_call>\n" + CALL
 
 
 def iterate(x: Any) -> Iterable[Any]:
     """A `for` loop of a template: a mapping is walked by its keys, what is absent not at all."""
+    if type(x) is list:
+        return x
     if x is UNDEFINED:
         return ()
     if isinstance(x, Iterable):
@@ -73,35 +93,36 @@ class Qwen3Instruct(Renderer):
             p.marks.append(len(out))
             role = message.get("role")
             if role == "assistant":
-                parts = splice(index, self.keep(index, last_query)) if splice is not None else None
-                if parts is not None:
-                    p.splice(parts)
-                else:
-                    self.assistant(p, message, index > last_query, index == last)
+                if splice is not None:
+                    parts = splice(index, self.keep(index, last_query))
+                    if parts is not None:
+                        p.splice(parts)
+                        continue
+                self.assistant(p, message, index > last_query, index == last)
             elif role == "user" or role == "system":
                 self.plain(p, role, message)
             elif role == "tool":
-                header = "\n<tool_response>\n"
-                if not index or messages[index - 1].get("role") != "tool":
-                    header = USER[:-1] + header
-                self.tool(p, header, message)
+                opened = not index or messages[index - 1].get("role") != "tool"
+                self.tool(p, USER_RESPONSE if opened else RESPONSE, message)
                 closed = index == last or messages[index + 1].get("role") != "tool"
-                put("\n</tool_response>" + END if closed else "\n</tool_response>", "")
+                put(END_RESPONSES if closed else END_RESPONSE, "")
 
     def plain(self, p: Pieces, role: str, message: Message) -> None:
         """Writes a user message or a late system message."""
-        p.put(f"{IM_START}{role}\n", self.text_of(p, message.get("content")))
-        p.put(END, "")
+        content = message.get("content")
+        header = USER if role == "user" else SYSTEM
+        p.text += (header, content if type(content) is str else self.text_of(p, content), END, "")
 
     def tool(self, p: Pieces, header: str, message: Message) -> None:
         """Writes the body of a tool message."""
-        p.put(header, self.text_of(p, message.get("content")))
+        content = message.get("content")
+        p.text += (header, content if type(content) is str else self.text_of(p, content))
 
     def assistant(self, p: Pieces, message: Message, current: bool, final: bool) -> None:
         """Writes an assistant message. `current`: behind the last query; `final`: the last message of all."""
         content = self.text_of(p, message.get("content"))
-        p.put(ASSISTANT, content)
-        p.put(self.calls(p, message, bool(content)) + END, "")
+        p.text += (ASSISTANT, content)
+        p.text += (self.calls(p, message, bool(content)) + END, "")
 
     def calls(self, p: Pieces, message: Message, newline: bool) -> str:
         """Writes calls, on a new line if `newline`; returns the frame that closes the last one."""
@@ -109,13 +130,19 @@ class Qwen3Instruct(Renderer):
         if not calls:
             return ""
         frame = "\n" if newline else ""
+        out, json = p.text, self.engine.json
+        frame += CALL
         for call in iterate(calls):
             function = field(call, "function") or call
-            p.put(frame + '<tool_call>\n{"name": "', self.engine.text(field(function, "name")))
-            arguments = field(function, "arguments")
-            p.put('", "arguments": ', arguments if isinstance(arguments, str) else self.engine.json(arguments))
-            frame = "}\n</tool_call>\n"
-        return frame[:-1]
+            name, arguments = field(function, "name"), field(function, "arguments")
+            out += (
+                frame,
+                name if type(name) is str else self.engine.text(name),
+                ARGUMENTS,
+                arguments if isinstance(arguments, str) else json(arguments),
+            )
+            frame = NEXT_CALL
+        return frame[: -len(CALL) - 1]
 
 
 class Qwen3(Qwen3Instruct):
@@ -157,10 +184,10 @@ class Qwen3(Qwen3Instruct):
         content, reasoning = self.assistant_content(message), self.reasoning(message)
         if reasoning is None:
             reasoning = ""
-            if contains(content, "</think>"):
+            if "</think>" in content if type(content) is str else contains(content, "</think>"):
                 reasoning, content = split_inline(method_owner(content, message, "content", "split"))
         if current and (final or reasoning):
-            p.put(f"{ASSISTANT}<think>\n", method_owner(reasoning, message, "reasoning_content", "strip").strip("\n"))
+            p.put(ASSISTANT_THINK, method_owner(reasoning, message, "reasoning_content", "strip").strip("\n"))
             p.put(END_THINK, method_owner(content, message, "content", "lstrip").lstrip("\n"))
         elif content is UNDEFINED:
             raise no_attribute(message, "content")

@@ -11,19 +11,30 @@ from .messages import UNDEFINED, Message, contains, field, items, require, text_
 from .pieces import Framed, Keep, Pieces, Splice, cut
 from .texts import (
     ASSISTANT,
+    ASSISTANT_THINK,
     EFFORT_LOW,
     EFFORT_XHIGH,
     EMPTY_THINK,
     END,
+    END_RESPONSE,
+    END_RESPONSES,
     END_THINK,
     IMAGE,
+    RESPONSE,
     SYSTEM,
     THINK,
     USER,
+    USER_RESPONSE,
     VIDEO,
     XML_TOOLS_HEAD,
     XML_TOOLS_TAIL,
 )
+
+CALL = "<tool_call>\n<function="
+FIRST_PARAMETER = ">\n<parameter="
+NEXT_PARAMETER = "\n</parameter>\n<parameter="
+NEXT_CALL_BARE = ">\n</function>\n</tool_call>\n" + CALL
+NEXT_CALL = "\n</parameter>\n</function>\n</tool_call>\n" + CALL
 
 EFFORTS = {"xhigh": EFFORT_XHIGH, "medium": "", "low": EFFORT_LOW}
 
@@ -57,11 +68,14 @@ class Qwen35(Renderer):
     strict: ClassVar[bool] = True
     """Unknown roles, late system messages and arguments that are no mapping are errors."""
 
+    preserve: bool = False
+    """The think blocks of turns before the last query stay."""
+
     def gen_prefix(self) -> str:
         return EMPTY_THINK if self.enable_thinking is False else THINK
 
     def keep(self, index: int, last_query: int) -> Keep:
-        return "keep" if index > last_query else "drop"
+        return "keep" if self.preserve or index > last_query else "drop"
 
     # content
 
@@ -177,11 +191,13 @@ class Qwen35(Renderer):
         self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None
     ) -> None:
         out, put, trim = p.text, p.put, self.trim
+        mark = p.marks.append
         last = len(messages) - 1
+        preserve = self.preserve
         before = messages[start - 1].get("role") if start else UNDEFINED
         for index in range(start, last + 1):
             message = messages[index]
-            p.marks.append(len(out))
+            mark(len(out))
             role, content = message.get("role"), message.get("content")
             if splice is not None and role == "assistant":
                 parts = splice(index, self.keep(index, last_query))
@@ -194,15 +210,21 @@ class Qwen35(Renderer):
                 continue
             text = trim(content) if type(content) is str else self.trimmed(self.content(p, content))
             if role == "user":
-                put(USER, text)
-                out += (END, "")
+                if type(text) is str:
+                    out += (USER, text, END, "")
+                else:
+                    put(USER, text)
+                    out += (END, "")
             elif role == "assistant":
-                self.assistant(p, message, text, self.keep(index, last_query) == "keep")
+                self.assistant(p, message, text, preserve or index > last_query)
             elif role == "tool":
-                header = f"{USER[:-1]}\n<tool_response>\n" if index and before != "tool" else "\n<tool_response>\n"
-                put(header, text)
-                closed = index == last or messages[index + 1].get("role") != "tool"
-                out += ("\n</tool_response>" + END if closed else "\n</tool_response>", "")
+                header = USER_RESPONSE if index and before != "tool" else RESPONSE
+                footer = END_RESPONSES if index == last or messages[index + 1].get("role") != "tool" else END_RESPONSE
+                if type(text) is str:
+                    out += (header, text, footer, "")
+                else:
+                    put(header, text)
+                    out += (footer, "")
             elif role == "system":
                 if index:
                     raise TemplateError("System message must be at the beginning.")
@@ -213,37 +235,47 @@ class Qwen35(Renderer):
     def assistant(self, p: Pieces, message: Message, content: str, block: bool) -> None:
         """Writes an assistant message."""
         reasoning = message.get("reasoning_content")
-        if not isinstance(reasoning, str):
+        if type(reasoning) is not str and not isinstance(reasoning, str):
             reasoning = ""
             if self.inline and "</think>" in content:
                 reasoning, content = split_inline(content)
-        if block:
-            p.put(f"{ASSISTANT}<think>\n", self.trimmed(reasoning))
+        out = p.text
+        reasoning = self.trim(reasoning) if type(reasoning) is str else self.trimmed(reasoning)
+        if type(content) is str and type(reasoning) is str:
+            out += (ASSISTANT_THINK, reasoning, END_THINK, content) if block else (ASSISTANT, content)
+        elif block:
+            p.put(ASSISTANT_THINK, reasoning)
             p.put(END_THINK, content)
         else:
             p.put(ASSISTANT, content)
         calls = message.get("tool_calls")
-        frame = ""
-        if calls and isinstance(calls, (list, tuple, str)):
-            frame = self.calls(p, calls, "\n\n" if self.engine.strip(content) else "")
-        p.text += (frame + END, "")
+        if calls and (type(calls) is list or isinstance(calls, (list, tuple, str))):
+            out += (self.calls(p, calls, "\n\n" if self.engine.strip(content) else "") + END, "")
+        else:
+            out += (END, "")
 
     def calls(self, p: Pieces, calls: Sequence[Any], frame: str) -> str:
         """Writes calls; returns the frame that closes the last one."""
         out = p.text
+        frame += CALL
         for call in calls:
-            function = field(call, "function")
-            if function is UNDEFINED:
-                function = call
-            name = require(function, "name")
-            out += (frame + "<tool_call>\n<function=", text_after("", name))
-            frame = ">\n"
-            arguments = self.arguments(field(function, "arguments"))
-            for key, value in arguments:
-                out += (frame + "<parameter=", text_after("", key), ">\n", self.value(value))
-                frame = "\n</parameter>\n"
-            frame += "</function>\n</tool_call>\n"
-        return frame[:-1]
+            try:  # the usual form; what is not of it comes out of the slow way, or fails there
+                function = call["function"]
+                name, arguments = function["name"], function["arguments"]
+            except (KeyError, TypeError, IndexError):
+                function = field(call, "function")
+                if function is UNDEFINED:
+                    function = call
+                name, arguments = require(function, "name"), field(function, "arguments")
+            out += (frame, name if type(name) is str else text_after("", name))
+            frame = FIRST_PARAMETER
+            for key, value in arguments.items() if type(arguments) is dict else self.arguments(arguments):
+                if type(key) is not str:
+                    text_after("", key)
+                out += (frame, key, ">\n", value if type(value) is str else self.value(value))
+                frame = NEXT_PARAMETER
+            frame = NEXT_CALL_BARE if frame is FIRST_PARAMETER else NEXT_CALL
+        return frame[: -len(CALL) - 1]
 
     def arguments(self, arguments: Any) -> Any:
         """The pairs of a call's arguments."""
@@ -278,9 +310,6 @@ class Qwen36(Qwen35):
 
     def preserves(self, preserve_thinking: Any) -> bool:
         return preserve_thinking is True
-
-    def keep(self, index: int, last_query: int) -> Keep:
-        return "keep" if self.preserve or index > last_query else "drop"
 
 
 class Qwen38(Qwen36):

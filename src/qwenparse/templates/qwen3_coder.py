@@ -21,6 +21,8 @@ from .texts import (
     XML_TOOLS_TAIL,
 )
 
+HEADERS = {role: f"{IM_START}{role}\n" for role in ("user", "assistant", "system", "developer")}
+
 
 class Qwen3Coder(Renderer):
     """Qwen3-Coder, with the tool texts of the published template."""
@@ -95,7 +97,9 @@ class Qwen3Coder(Renderer):
         """A value as the template writes it: containers as JSON, the rest as Python prints it."""
         if isinstance(value, str):
             return value
-        return self.engine.json(value) if isinstance(value, (Mapping, list, tuple)) else self.engine.text(value)
+        if isinstance(value, (dict, list, tuple, Mapping)):
+            return self.engine.json(value)
+        return self.engine.text(value)
 
     # messages
 
@@ -121,18 +125,16 @@ class Qwen3Coder(Renderer):
                 closed = index == last or messages[index + 1].get("role") != "tool"
                 content = self.engine.text(message.get("content", UNDEFINED))
                 p.put(f"{USER}<tool_response>\n" if opened else "<tool_response>\n", content)
-                p.put("\n</tool_response>\n" + END if closed else "\n</tool_response>\n", "")
+                p.text += ("\n</tool_response>\n" + END if closed else "\n</tool_response>\n", "")
             else:
                 if role is UNDEFINED:
                     raise no_attribute(message, "role")
                 written = text_after("", role)
-                if written in ("user", "assistant", "system", "developer"):
-                    frame = f"{IM_START}{written}\n"
-                else:
+                frame = HEADERS.get(written)
+                if frame is None:
                     p.put(IM_START, written)
                     frame = "\n"
-                p.put(frame, text_after("", require(message, "content")))
-                p.put(END, "")
+                p.text += (frame, text_after("", require(message, "content")), END, "")
 
     def calls(self, p: Pieces, content: Any, calls: Any) -> None:
         """Writes an assistant message with calls."""
@@ -140,19 +142,19 @@ class Qwen3Coder(Renderer):
         if isinstance(content, str) and self.engine.strip(content):
             p.put(ASSISTANT, self.trim(content))
             frame = "\n"
+        out = p.text
         for call in calls:
             function = field(call, "function")
             if function is UNDEFINED:
                 function = call
-            p.put(frame + "\n<tool_call>\n<function=", text_after("", require(function, "name")))
+            out += (frame + "\n<tool_call>\n<function=", text_after("", require(function, "name")))
             frame = ">\n"
             arguments = field(function, "arguments")
             for key, value in () if arguments is UNDEFINED else items(arguments):
-                p.put(frame + "<parameter=", text_after("", key))
-                p.put(">\n", self.value(value))
+                out += (frame + "<parameter=", text_after("", key), ">\n", self.value(value))
                 frame = "\n</parameter>\n"
             frame += "</function>\n</tool_call>"
-        p.put(frame + END, "")
+        out += (frame + END, "")
 
 
 class Qwen3CoderLlamaCpp(Qwen3Coder):

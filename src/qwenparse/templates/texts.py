@@ -16,6 +16,12 @@ ASSISTANT = f"{IM_START}assistant\n"
 THINK = "<think>\n"
 END_THINK = "\n</think>\n\n"
 EMPTY_THINK = "<think>\n\n</think>\n\n"
+ASSISTANT_THINK = ASSISTANT + THINK
+
+RESPONSE = "\n<tool_response>\n"
+USER_RESPONSE = f"{IM_START}user{RESPONSE}"
+END_RESPONSE = "\n</tool_response>"
+END_RESPONSES = END_RESPONSE + END
 
 IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
 VIDEO = "<|vision_start|><|video_pad|><|vision_end|>"
