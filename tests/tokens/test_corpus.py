@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import real_tokenizers
+from spec_parser import parse_spec
 
 from benchmarks.corpus import TOOLS, Turn, corpus
 from qwenparse import get_format
@@ -90,6 +91,20 @@ def read(literal: str) -> Any:
 def test_the_expected_parse_is_right() -> None:
     for turn in TURNS:
         assert naive(turn) == (turn.reasoning, turn.content, list(turn.calls))
+
+
+def test_the_specification_agrees_with_the_expected_parse() -> None:
+    for turn in (*TURNS, *LOOKALIKES):
+        certain, at = [], 0
+        for text, tag in turn.pieces:
+            certain += [at] if tag else []
+            at += len(text)
+        options: dict[str, Any] = {"tools": TOOLS, "start": turn.start, "stop": "im_end"}
+        result = parse_spec(turn.text, turn.format, certain=frozenset(certain), **options)
+        assert (result.reasoning, result.content, result.issues) == (turn.reasoning, turn.content, [])
+        assert [(call.name, call.complete) for call in result.calls] == [(name, True) for name, _ in turn.calls]
+        if not turn.lookalike:
+            assert parse_spec(turn.text, turn.format, **options) == result
 
 
 def test_ids_are_those_of_the_whole_text(encoders: dict[str, Encoder]) -> None:
