@@ -123,16 +123,19 @@ class _Writer:
             return f"See <b>{self.words(1, 3)}</b> &amp; <https://example.org/{self.name()}>."
         return self.words(4, 16).capitalize() + self.r.choice("..!?")
 
-    def lookalike(self) -> str:
-        return self.r.choice(
-            [
-                "Close the thought with </think> and go on.",
-                "A call begins with `<tool_call>` and ends with `</tool_call>`.",
-                "Like <tool_call><function=search><parameter=query>x</parameter></function></tool_call>, in one line.",
-                'Or <tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>, as JSON.',
-                "The turn ends with <|im_end|> there, and <think> opens.",
-            ]
-        )
+    def lookalike(self, *, in_value: bool = False) -> str:
+        """Tags in ordinary characters. A value cannot hold `</parameter></function>`, which have no ids to tell by."""
+        options = [
+            "Close the thought with </think> and go on.",
+            "A call begins with `<tool_call>` and ends with `</tool_call>`.",
+            'Or <tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>, as JSON.',
+            "The turn ends with <|im_end|> there, and <think> opens.",
+        ]
+        if not in_value:
+            options.append(
+                "Like <tool_call><function=search><parameter=query>x</parameter></function></tool_call>, in one line."
+            )
+        return self.r.choice(options)
 
     def paragraph(self, low: int, high: int) -> str:
         lines = [self.sentence() for _ in range(self.r.randint(low, high))]
@@ -207,7 +210,7 @@ class _Writer:
             if name != "content":
                 text = text[: r.randint(len(text) // 2, len(text))].strip("\n") or "x"
             if self.lookalikes and self.chance(0.3):
-                text = f"# {self.lookalike()}\n{text}"
+                text = f"# {self.lookalike(in_value=True)}\n{text}"
             return text
         if name == "path":
             stem = r.choice(["a", "天气", "naïve"])

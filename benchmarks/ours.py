@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import real_tokenizers
@@ -16,14 +16,14 @@ from .peers import Adapter, Parsed
 
 def parser_of(turn: Turn, cls: Any = None, **options: Any) -> Any:
     """A parser for that turn, as a server makes one: tools given, start state known."""
-    return (cls or qwenparse.Parser)(turn.format, tools=OURS_TOOLS, start=turn.start, **options)
+    return (cls or qwenparse.Parser)(turn.format, tools=TOOLS, start=turn.start, **options)
 
 
 def _of_turn(turn: Any) -> Parsed:
     return Parsed(turn.reasoning, turn.content, [(call.name, call.arguments) for call in turn.tool_calls])
 
 
-class Events:
+class Events(Adapter):
     """`Parser.feed(str)`: every event looked at, text and literals put together, values from the turn."""
 
     name = "qwenparse"
@@ -82,7 +82,7 @@ class _Consumer:
         return "".join(self._content)
 
 
-class Deltas:
+class Deltas(Adapter):
     """`DeltaParser.feed(str)`: one delta per token."""
 
     name = "qwenparse (deltas)"
@@ -116,7 +116,7 @@ class Deltas:
         parser.close(stop="im_end")
 
 
-class Ids:
+class Ids(Adapter):
     """`Parser.feed_ids`, the whole completion at once."""
 
     name = "qwenparse (ids, whole)"
@@ -136,5 +136,4 @@ class Ids:
         parser.close(stop="im_end")
 
 
-OURS: tuple[Callable[[], Adapter], ...] = (Events, Deltas, Ids)
-OURS_TOOLS: Any = TOOLS
+OURS: tuple[type[Adapter], ...] = (Events, Deltas, Ids)

@@ -18,8 +18,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests")]
-
 import real_tokenizers
 
 from qwenparse.tokens import Encoder
@@ -99,12 +97,12 @@ def run(turns: int, seed: int, rounds: int) -> tuple[list[Row], dict[str, str]]:
     for name in ("XML", "JSON"):
         some = [turn for turn in everything if dialect(turn) == name]
         sets.append((some, [turn.ids(encoders[turn.vocabulary]) for turn in some]))
-    for make in (*OURS, *peers.adapters().values()):
+    for make in (*OURS, *peers.adapters()):
         try:
             adapter = make()
             version(adapter.requires)
         except (ImportError, PackageNotFoundError) as e:
-            missing[make.name] = f"not installed ({e})"  # type: ignore[attr-defined]
+            missing[make.name] = f"not installed ({e})"
             continue
         exact = adapter.requires == "qwenparse"
         rows += [measure(adapter, some, ids, rounds if exact else min(rounds, 3), exact) for some, ids in sets]
@@ -150,7 +148,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.svg:
         bars = [
             picture.Bar(
-                f"{r.name} {r.version}, {r.dialect}", r.ns_consumed, f"{r.whole_right:.0%} right", r.name == "qwenparse"
+                label=f"{r.name} {r.version}, {r.dialect}",
+                value=r.ns_consumed,
+                note=f"{r.whole_right:.0%} right",
+                strong=r.name.startswith("qwenparse"),
             )
             for r in sorted(rows, key=lambda r: r.ns_consumed)
         ]

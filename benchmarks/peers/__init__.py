@@ -1,15 +1,15 @@
 """Adapters around other parsers of Qwen output: each runs its program's own code the way its own server does.
 
 An adapter has `stream(turn, pieces) -> Parsed` (everything a client would get, put together) and `drop(turn, pieces)`
-(the same calls per token, results thrown away). Imports are lazy: making an adapter imports its program, and fails
-with `ImportError` if it is not installed.
+(the same calls per token, results thrown away). Making an adapter imports its program: `ImportError` if it is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal
 
 from benchmarks.corpus import TOOLS, Turn
 
@@ -36,16 +36,21 @@ class Score:
     raised: int
 
 
-class Adapter(Protocol):
+class Adapter(ABC):
+    """One program. Making one imports it."""
+
     name: ClassVar[str]
     what: ClassVar[str]
     """What it streams of a call."""
     requires: ClassVar[str]
     """Distribution whose version is shown."""
-    unit: ClassVar[str]
+    unit: ClassVar[Literal["text", "ids"]]
     """`text`: one piece of text per token; `ids`: the whole completion as ids."""
 
+    @abstractmethod
     def stream(self, turn: Turn, pieces: Any) -> Parsed: ...
+
+    @abstractmethod
     def drop(self, turn: Turn, pieces: Any) -> None: ...
 
 
@@ -102,20 +107,20 @@ def is_xml(turn: Turn) -> bool:
     return turn.format.startswith(("qwen3.", "qwen3-coder"))
 
 
-def adapters() -> dict[str, Callable[[], Adapter]]:
-    """All peers, by name; calling one imports it."""
+def adapters() -> tuple[type[Adapter], ...]:
+    """All peers."""
     from .mlx import MlxLm
     from .renderer import Renderers
     from .sglang import SGLang
     from .transformer import Transformers
 
-    return {a.name: a for a in (MlxLm, SGLang, Transformers, Renderers)}
+    return MlxLm, SGLang, Transformers, Renderers
 
 
 NOT_RUN = {
-    "vLLM": "its wheel needs torch and a GPU build; 0.33 needs 1.6 µs a token for text alone (docs/performance.md)",
-    "llama.cpp": "as llama-cpp-python it is a source build; quadratic in the length of the turn",
-    "vllm-mlx, rapid-mlx": "both install a package of the same name, and need other versions of mlx-lm than the newest",
+    "vLLM": "its wheel needs torch and a GPU build",
+    "llama.cpp": "llama-cpp-python is a source build of the whole engine",
+    "vllm-mlx, rapid-mlx": "they overwrite each other's package, and refuse the newest mlx-lm",
 }
 """Peers that are known, and why they are not in the table."""
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from benchmarks.corpus import Turn
 
-from . import TOOLS, Parsed, Pieces, is_xml
+from . import TOOLS, Adapter, Parsed, Pieces, is_xml
 
 
-class MlxLm:
+class MlxLm(Adapter):
     name = "mlx-lm"
     what = "whole calls"
     requires = "mlx-lm"

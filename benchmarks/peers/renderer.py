@@ -10,7 +10,7 @@ import real_tokenizers
 
 from benchmarks.corpus import Turn
 
-from . import TOOLS, Parsed, is_xml
+from . import TOOLS, Adapter, Parsed, is_xml
 
 
 class _Tokenizer:
@@ -34,7 +34,7 @@ def _setting(vocabulary: str) -> tuple[_Tokenizer, dict[str, Any], dict[str, int
     return _Tokenizer(vocabulary), {"stop_ids": set(table.stop_ids), **calls}, thinks
 
 
-class Renderers:
+class Renderers(Adapter):
     name = "renderers"
     what = "not streaming"
     requires = "renderers"

@@ -11,11 +11,11 @@ from typing import Any
 
 from benchmarks.corpus import Turn
 
-from . import TOOLS, Parsed, Pieces, is_xml
+from . import TOOLS, Adapter, Parsed, Pieces, is_xml
 
 
-class SGLang:
-    name = "SGLang"
+class SGLang(Adapter):
+    name = "SGLang (llm-router-utils)"
     what = "XML by parameter, JSON by token"
     requires = "llm-router-utils"
     unit = "text"

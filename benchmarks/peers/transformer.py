@@ -7,10 +7,10 @@ from typing import Any
 
 from benchmarks.corpus import Turn
 
-from . import TOOLS, Parsed, Pieces, is_xml, prompt_tail
+from . import TOOLS, Adapter, Parsed, Pieces, is_xml, prompt_tail
 
 
-class Transformers:
+class Transformers(Adapter):
     name = "transformers"
     what = "whole calls"
     requires = "transformers"

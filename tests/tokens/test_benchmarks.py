@@ -1,0 +1,100 @@
+"""The parts of the benchmarks that can be wrong without anyone noticing: scoring, cuts, the picture, the floor."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+
+from benchmarks import floor, peers, picture
+from benchmarks.corpus import Turn, corpus
+
+TURNS = list(corpus(20))
+
+
+class Told(peers.Adapter):
+    """Answers with the truth, but for what `wrong` changes."""
+
+    name, what, requires, unit = "told", "", "", "text"
+
+    def __init__(self, wrong: Any) -> None:
+        self.wrong = wrong
+
+    def stream(self, turn: Turn, pieces: Any) -> peers.Parsed:
+        parsed = peers.Parsed(turn.reasoning, turn.content, list(turn.calls))
+        self.wrong(turn, parsed)
+        return parsed
+
+    def drop(self, turn: Turn, pieces: Any) -> None:
+        raise AssertionError
+
+
+def score(wrong: Any, **options: Any) -> peers.Score:
+    return peers.score(Told(wrong), TURNS, [()] * len(TURNS), **options)
+
+
+def test_scores() -> None:
+    def strips(turn: Turn, parsed: peers.Parsed) -> None:
+        parsed.content = f"\n{parsed.content or ''} "
+
+    def loses_the_last_call(turn: Turn, parsed: peers.Parsed) -> None:
+        parsed.calls = parsed.calls[:-1]
+
+    def raises(turn: Turn, parsed: peers.Parsed) -> None:
+        if turn.calls:
+            raise KeyError("arguments")
+
+    without = sum(not turn.calls for turn in TURNS) / len(TURNS)
+    assert 0 < without < 1
+    assert score(lambda *_: None, exact=True) == peers.Score(1, 1, 1, 0)
+    assert score(strips) == peers.Score(1, 1, 1, 0)
+    assert score(strips, exact=True) == peers.Score(1, 0, 0, 0)
+    assert score(loses_the_last_call) == peers.Score(without, 1, without, 0)
+    assert score(raises) == peers.Score(without, without, without, round(len(TURNS) * (1 - without)))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        (1, 1.0, True), (1, True, False), (True, True, True), (0, False, False), (None, None, True), (None, "", False),
+        ({"a": 1}, {"a": 1.0}, True), ({"a": 1, "b": 2}, {"b": 2, "a": 1}, False), ({"a": 1}, {"a": True}, False),
+        ([1, 2], [1, 2], True), ([1], [1, 2], False), ([], {}, False), ("5", 5, False),
+    ],
+)  # fmt: skip
+def test_values_are_compared_as_json(a: Any, b: Any, same: bool) -> None:
+    assert peers.same_value(a, b) is same and peers.same_value(b, a) is same
+
+
+def test_the_prompt_tail_is_the_templates() -> None:
+    tails = {(turn.format, turn.start): peers.prompt_tail(turn) for turn in corpus(200)}
+    assert (
+        tails["qwen3.6", "reasoning"] == tails["qwen3-thinking-2507", "reasoning"] == "<|im_start|>assistant\n<think>\n"
+    )
+    assert tails["qwen3.6", "content"] == "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    assert tails["qwen3", "auto"] == tails["qwen3-coder", "content"] == "<|im_start|>assistant\n"
+
+
+def test_the_picture_shows_every_bar_to_scale() -> None:
+    data = [
+        picture.Bar("a <b>", 10, "100 %", True),
+        picture.Bar("c", 1000, "5 %", False),
+        picture.Bar("d", 99, "", False),
+    ]
+    root = ElementTree.fromstring(picture.bars(data, "title", "about"))
+    widths = [float(rect.get("width", "")) for rect in root.findall("{*}rect")[1:]]
+    assert widths[0] == 0 and 0 < widths[2] < widths[1]
+    assert widths[2] / widths[1] == pytest.approx(0.5, abs=0.01)
+    assert {"a <b>", "title", "1,000 · 5 %"} <= {text.text for text in root.findall("{*}text")}
+
+
+def test_the_floor_does_what_its_rows_say() -> None:
+    module = floor.load()
+    rows = module.Floor()
+    assert rows.nothing("x") is None and rows.shared("x") == ()
+    assert (rows.event("ab").text, rows.event("c").start) == ("ab", 3)
+    (event,) = rows.listed("d")
+    assert (event.raw, event.start, type(event)) == ("d", 4, module.TextEvent)
+    assert floor.consume(rows.listed, module.TextEvent, ["e", "f"]) == ["e", "f"]
+    measured = floor.rows(["word"] * 2000, rounds=3)
+    assert 0 < measured["event"] < measured["listed, consumed"] < 5000
