@@ -1447,14 +1447,15 @@ cdef class _Machine:
 
     cdef int _stray(self, Py_ssize_t a, Py_ssize_t b) except -1:
         """A closer behind a call, or a </think> that is layout."""
-        if a == self.late_at:
+        if self.base + b <= 0 and not self.prefixing:       # wholly in the prefix
+            pass
+        elif a == self.late_at:
             self._issue("late-think-close")
-            return self._emit(K_LATE_CLOSE, a, b)
-        if b - a == 8:
+        elif b - a == 8:
             self._issue("stray-think-close")
         else:
             self._call_issue("stray-close", a, b)
-        return self._emit(K_STRAY, a, b)
+        return self._emit(K_LATE_CLOSE if a == self.late_at else K_STRAY, a, b)
 
     cdef int _text_region(self, Py_ssize_t i, Py_ssize_t j) except -1:
         """[i, j) holds no tag: text, with whitespace around it that may be layout."""
@@ -1579,12 +1580,13 @@ cdef class _Machine:
                 self._issue("unexpected-think-open")
             self._emit(K_THINK_OPEN, i, e)
             self.i = e
-            self.fresh = FRESH_NO
+            # The prompt's own tag, and the model may still echo it; or the thought was closed for the model.
+            self.fresh = FRESH_REASONING if self.prefixing else FRESH_NO
             return self._section(S_REASONING)
         if a == A_THINK_CLOSE:
             self._emit(K_THINK_CLOSE, i, e)
             self.i = e
-            self.fresh = FRESH_NO
+            self.fresh = FRESH_CONTENT if self.prefixing else FRESH_NO
             return self._section(S_CONTENT)
         if a == A_CUT_CALL:
             self._emit(K_CALL_OPEN, i, e)
@@ -2055,10 +2057,6 @@ cdef class _Machine:
             self.p = self.t = j
             if a == A_VALUE_CUT:
                 self._call_issue("cut-tag", j, self.n)
-                if self.tag.read == READ_WHOLE:
-                    self._emit(K_JUNK, j, self.tag.end)
-                    self._emit(K_WS, self.tag.end, self.ws)
-                    j = self.ws
                 self._emit(K_JUNK, j, self.n)
                 self.p = self.t = self.i = self.n
                 return self._cut(False)
@@ -2710,11 +2708,6 @@ cdef class _Machine:
             self.prefixing = False
         events = self.out if self.out is not None else []
         self.out = None
-        if self.state == S_REASONING and not self.any_reasoning:
-            self.fresh = FRESH_REASONING
-        elif self.state == S_CONTENT and not self.any_content and self.call < 0:
-            opened = any(type(e) is Markup and (<Event> e).value == "think_open" for e in events)
-            self.fresh = FRESH_CONTENT if opened or self.format.start == "content" else FRESH_AUTO
         for k in range(self.certain_head, self.n_certain):
             self.certain[k] -= self.base + self.n
         self.base = -self.n
