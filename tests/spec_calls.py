@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from os.path import commonprefix
 
 from spec_json import JSON_STRING_REST, JWS, holds_object, json_string, json_value
 from spec_text import (
@@ -115,7 +114,7 @@ class CallReader(Reader):
                     return stop("short", w)
                 if self.cut(w, CLOSE, OPEN):
                     return stop("short" if self.ended else "end", w)
-                b.seen += max(len(commonprefix([T[w : w + len(CLOSE)], t])) for t in (CLOSE, OPEN))
+                b.seen += max(k for t in (CLOSE, OPEN) for k in range(len(t)) if T.startswith(t[:k], w))
             return stop("end" if i == n else "fault", i)
 
     def json_call(self, q: int, b: JSONBlock, before: list[str]) -> int:

@@ -156,7 +156,7 @@ class _Spec(CallReader):
         if m and m[1] in JSON_KEYS:
             found = self.json_block(q, in_reasoning)
             if found.outcome == "window":
-                self.issue("window-exceeded", found.end)
+                self.issue("window-exceeded", q + self.max_held + 1)
             if found.outcome != "nameless":
                 return None if found.outcome in ("text", "window") else found
             return None if self.ended else "cut"
