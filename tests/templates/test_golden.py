@@ -1,4 +1,4 @@
-"""Recorded prompts of the published templates (how they were made: tests/data/README.md)."""
+"""Recorded prompts of the published templates (how they were made: tests/data/templates.md)."""
 
 from __future__ import annotations
 

@@ -429,6 +429,14 @@ def test_deep_and_circular_values_are_engine_failures(name: str) -> None:
     del deep
 
 
+def test_an_integer_python_refuses_to_print_is_an_engine_failure() -> None:
+    for name in ("qwen3.5", "qwen3.8", "qwen3"):
+        with pytest.raises(TemplateError) as caught:
+            render_prompt(turn({"a": 10**5000}), name)
+        assert (caught.value.kind, caught.value.type) == ("engine", "ValueError")
+    assert "\n+Inf\n" in render_prompt(turn({"a": 10**5000}), "qwen3.8", engine="go").text
+
+
 words = st.sampled_from(["a", " ", "\n", "<think>", "</think>", "<|im_end|>", "<tool_call>", "\u3000", "é", "{}"])
 text = st.lists(words, max_size=6).map("".join)
 arguments = st.dictionaries(text, st.one_of(text, st.integers(-9, 9), st.booleans(), st.none()), max_size=2)

@@ -29,7 +29,8 @@ RENDERERS: Mapping[str, Callable[[Engine, Mapping[str, Any]], Renderer]] = {
     "qwen3.6-unsloth": Qwen36Unsloth,
     "qwen3.8": Qwen38,
 }
-"""Native renderers by name: (engine, template arguments) -> renderer. The robust policy is one more, named `robust`."""
+"""Native renderers by name: (engine, template arguments) -> renderer. `render_prompt(robust=True)` takes the one named
+`robust`, whatever the format."""
 
 
 def get_renderer(name: str, engine: Engine, options: Mapping[str, Any]) -> Renderer:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TemplateError
+from ..start import open_tail
 from .continuation import continue_turn, cut_at_marker, mark_final
 from .messages import Message
 from .pieces import Pieces
@@ -99,12 +100,11 @@ def render_text(source: str, messages: Sequence[Message], tools: Any, options: M
 def pieces_of(text: str) -> Pieces:
     """A prompt known as text only: all of it frame, and behind the last assistant header gen_prefix, if it is open."""
     p = Pieces()
-    at = text.rfind(ASSISTANT)
-    tail = text[at + len(ASSISTANT) :]
-    if at < 0 or "<|im_end|>" in tail:
+    tail = open_tail(text)
+    if tail is None:
         p.add("frame", text)
     else:
-        p.add("frame", text[:at])
+        p.add("frame", text[: len(text) - len(tail) - len(ASSISTANT)])
         p.begin_turn()
         p.add("gen_prefix", tail)
     return p
