@@ -94,6 +94,30 @@ def test_tiktoken() -> None:
     assert encoder.encode("a<|im_end|>b", specials=False) == list(b"a<|im_end|>b")
 
 
-def test_other_objects_are_refused() -> None:
-    with pytest.raises(TypeError, match="object is no tokenizer"):
-        Encoder(object())
+def test_tokenizers_that_cannot_encode_without_added_tokens() -> None:
+    class Slow:
+        """The part of a slow tokenizer of transformers that is used."""
+
+        def get_added_vocab(self) -> dict[str, int]:
+            return {"<think>": 300}
+
+        def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+            assert not add_special_tokens
+            return list(text.encode())
+
+    class Any:
+        def encode(self, text: str) -> tuple[int, ...]:
+            return tuple(text.encode())
+
+    for tokenizer, added in ((Slow(), {"<think>": 300}), (Any(), None)):
+        encoder = Encoder(tokenizer)
+        assert encoder.added == added and encoder.added_ids == set((added or {}).values())
+        assert encoder.encode("ab", specials=True) == [97, 98]
+        with pytest.raises(TypeError, match="cannot encode without added tokens"):
+            encoder.encode("ab", specials=False)
+
+
+@pytest.mark.parametrize("other", [object(), "text", None])
+def test_other_objects_are_refused(other: object) -> None:
+    with pytest.raises(TypeError, match="is no tokenizer"):
+        Encoder(other)

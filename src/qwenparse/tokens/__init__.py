@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from .encode import Encoder
 from .table import Kind, TokenTable
+from .usage import TokenSpan, Usage, token_spans, usage
 
-__all__ = ["Encoder", "Kind", "TokenTable"]
+__all__ = ["Encoder", "Kind", "TokenSpan", "TokenTable", "Usage", "token_spans", "usage"]

@@ -1,0 +1,277 @@
+"""Parsing by ids: the same as parsing the text, with only sampled tags as tags."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+import real_tokenizers
+
+import qwenparse
+from benchmarks.corpus import TOOLS, Turn, corpus
+from qwenparse.tokens import Encoder, TokenTable
+
+TURNS = list(corpus(120))
+LOOKALIKES = list(corpus(120, lookalikes=True))
+FORMATS = ("qwen3.6", "qwen3.5", "qwen3-coder", "qwen3", "qwen3-thinking-2507")
+BYTES = {bytes([b]): b for b in range(256)}
+TAGS = {"<think>": 300, "</think>": 301, "<tool_call>": 302, "</tool_call>": 303}
+TABLE = TokenTable.from_ranks(BYTES, {"<|endoftext|>": 256, "<|im_end|>": 258, **TAGS}, vocab_size=320)
+
+
+@pytest.fixture(scope="module")
+def encoders() -> dict[str, Encoder]:
+    return {name: Encoder(real_tokenizers.tokenizer(name)) for name in real_tokenizers.NAMES}
+
+
+def parser_of(turn: Turn, cls: Any = qwenparse.Parser, **options: Any) -> Any:
+    options.setdefault("tokens", real_tokenizers.table(turn.vocabulary))
+    return cls(turn.format, tools=TOOLS, start=turn.start, **options)
+
+
+def small(**options: Any) -> qwenparse.Parser:
+    return qwenparse.Parser("qwen3.6", start="content", tokens=TABLE, **options)
+
+
+def steps(ids: Sequence[int], how: str) -> Iterator[Any]:
+    if how == "whole":
+        yield ids
+    elif how == "one int":
+        yield from ids
+    else:
+        r = random.Random(len(ids))
+        at = 0
+        while at < len(ids):
+            size = r.randint(0, 8)
+            yield {"list": list, "tuple": tuple, "array": lambda s: array("I", s)}[how](ids[at : at + size])
+            at += size
+
+
+def fed(parser: Any, ids: Sequence[int], how: str) -> list[Any]:
+    events = [event for step in steps(ids, how) for event in parser.feed_ids(step)]
+    return events + list(parser.close(stop="im_end"))
+
+
+def merged(events: list[Any]) -> list[Any]:
+    """Neighbouring deltas of a kind in one."""
+    out: list[Any] = []
+    for event in events:
+        key = (type(event), getattr(event, "index", None), getattr(event, "kind", None))
+        if out and out[-1][0] == key and event.raw and hasattr(event, "text"):
+            out[-1] = (key, out[-1][1] + event.raw, None)
+        elif out and out[-1][0] == key and key[2]:
+            out[-1] = (key, out[-1][1] + event.raw, None)
+        else:
+            out.append((key, event.raw, None if hasattr(event, "text") or key[2] else event))
+    return out
+
+
+@pytest.mark.parametrize("how", ["whole", "one int", "list", "tuple", "array"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_ids_give_what_the_text_gives(format: str, how: str, encoders: dict[str, Encoder]) -> None:
+    for turn in TURNS:
+        if turn.format != format:
+            continue
+        ids = turn.ids(encoders[turn.vocabulary])
+        by_ids, by_text = parser_of(turn), parser_of(turn, tokens=None)
+        text_events = list(by_text.feed(turn.text)) + list(by_text.close(stop="im_end"))
+        assert merged(fed(by_ids, ids, how)) == merged(text_events)
+        assert by_ids.turn == by_text.turn
+        assert by_ids.turn.token_ids == tuple(ids)
+
+
+@pytest.mark.parametrize("turns", [TURNS, LOOKALIKES], ids=["plain", "lookalikes"])
+@pytest.mark.parametrize("how", ["whole", "one int", "list"])
+def test_the_parse_is_the_one_the_turn_was_written_from(
+    turns: list[Turn], how: str, encoders: dict[str, Encoder]
+) -> None:
+    for turn in turns:
+        parser = parser_of(turn)
+        fed(parser, turn.ids(encoders[turn.vocabulary]), how)
+        read = parser.turn
+        assert (read.reasoning, read.content) == (turn.reasoning, turn.content)
+        assert [(call.name, call.arguments) for call in read.tool_calls] == list(turn.calls)
+        assert read.raw == turn.text + "<|im_end|>" and read.issues == () and read.complete
+
+
+def test_deltas_by_ids(encoders: dict[str, Encoder]) -> None:
+    for turn in LOOKALIKES[:60]:
+        parser = parser_of(turn, qwenparse.DeltaParser)
+        reasoning, content = "", ""
+        for i in turn.ids(encoders[turn.vocabulary]):
+            delta = parser.feed_ids(i)
+            if delta is not None:
+                reasoning += delta.reasoning or ""
+                content += delta.content or ""
+        delta = parser.close(stop="im_end")
+        if delta is not None:
+            reasoning += delta.reasoning or ""
+            content += delta.content or ""
+        assert (reasoning or None, content or None) == (turn.reasoning, turn.content)
+
+
+def test_every_way_to_spell_a_tag_in_ordinary_tokens_is_text() -> None:
+    call = "<tool_call>\n<function=search>\n<parameter=query>\nx\n</parameter>\n</function>\n</tool_call>"
+    for name in real_tokenizers.NAMES:
+        tokenizer, table = real_tokenizers.tokenizer(name), real_tokenizers.table(name)
+        encoder = Encoder(tokenizer)
+        ids = encoder.encode(call, specials=False)
+        sampled = encoder.encode(call, specials=True)
+        assert len(ids) > len(sampled)
+        for given, tags, calls in ((ids, "ids", 0), (sampled, "ids", 1), (ids, "text", 1), (sampled, "text", 1)):
+            parser = qwenparse.Parser("qwen3.6", tools=None, start="content", tokens=table, tags=tags)
+            parser.feed_ids(given)
+            parser.close(stop="im_end")
+            assert len(parser.turn.calls) == calls, (given, tags)
+            if not calls:
+                assert parser.turn.content == call
+        byte_by_byte = qwenparse.Parser("qwen3.6", start="content", tokens=TABLE)
+        byte_by_byte.feed_ids(list(call.encode()))
+        byte_by_byte.close()
+        assert byte_by_byte.turn.content == call
+
+
+@pytest.mark.parametrize(
+    "text", ["naïve ß", "天气。", "👩‍💻🎉", "a\u0301\U0010ffff", "\x00\x7f\u0080\u07ff\u0800\uffff"]
+)
+def test_a_character_may_be_split_over_any_ids(text: str) -> None:
+    data = text.encode()
+    for cut in range(len(data) + 1):
+        parser = small()
+        parser.feed_ids(list(data[:cut]))
+        parser.feed_ids(list(data[cut:]))
+        parser.close()
+        assert parser.turn.content == text and parser.turn.issues == ()
+    parser = small()
+    for byte in data:
+        parser.feed_ids(byte)
+        assert len(parser.held_bytes) <= 3
+    parser.close()
+    assert parser.turn.content == text
+
+
+def test_an_unfinished_character_before_a_control_token_is_broken() -> None:
+    parser = small()
+    parser.feed_ids([*"a天".encode()[:-1], 302])
+    parser.feed_ids([*b"b"])
+    parser.close()
+    assert parser.turn.raw_bytes == b"a\xe5\xa4<tool_call>b"
+    assert [issue.code for issue in parser.turn.issues] == ["broken-utf8"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "text", "closed"), [(258, "<|im_end|>", "im_end"), (256, "<|endoftext|>", "other_stop")]
+)
+def test_a_stop_id_ends_the_turn(stop: int, text: str, closed: str) -> None:
+    parser = small()
+    parser.feed_ids([*b"Hi", stop])
+    assert parser.turn.closed == closed and parser.turn.raw == "Hi" + text
+    with pytest.raises(qwenparse.ParserClosed):
+        parser.feed_ids([72])
+    parser.close()
+    assert parser.turn.closed == closed
+    by_text = small()
+    by_text.feed_ids([*b"Hi"])
+    by_text.close(stop=closed)  # type: ignore[arg-type]
+    assert by_text.turn == parser.turn
+
+
+def test_ids_behind_a_stop_are_kept_as_trailing() -> None:
+    parser = small()
+    parser.feed_ids([*b"Hi", 258, *b"\nmore", 302])
+    parser.close()
+    turn = parser.turn
+    assert turn.raw == "Hi<|im_end|>\nmore<tool_call>" and turn.content == "Hi"
+    assert [span.kind for span in turn.spans] == ["content", "stop", "trailing"]
+    assert turn.token_ids == (*b"Hi", 258, *b"\nmore", 302)
+
+
+def test_an_id_without_bytes_is_an_issue_once() -> None:
+    parser = small()
+    parser.feed_ids([72, 310, 105])
+    parser.feed_ids([310, 311])
+    parser.close()
+    assert parser.turn.content == "Hi"
+    assert [(issue.code, issue.text) for issue in parser.turn.issues] == [
+        ("unknown-token", "310"), ("unknown-token", "311")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [-1, 320, 1 << 40, -(1 << 70), 1 << 70])
+def test_an_id_outside_the_table_is_refused_before_anything_is_consumed(bad: int) -> None:
+    parser = small()
+    parser.feed_ids([72])
+    for ids in ([105, bad], [bad], (105, bad, 105), bad):
+        with pytest.raises(ValueError, match="table"):
+            parser.feed_ids(ids)
+    parser.feed_ids([105])
+    parser.close()
+    assert parser.turn.content == "Hi" and parser.turn.token_ids == (72, 105)
+
+
+@pytest.mark.parametrize("bad", ["ab", b"ab", 1.0, None, [1.0], ["a"], [None]])
+def test_what_is_no_id_is_a_type_error(bad: Any) -> None:
+    with pytest.raises(TypeError):
+        small().feed_ids(bad)
+
+
+def test_feeding_two_ways_is_refused() -> None:
+    parser = small()
+    parser.feed_ids([72])
+    with pytest.raises(TypeError):
+        parser.feed("i")
+    with pytest.raises(TypeError):
+        qwenparse.Parser("qwen3.6").feed_ids([1])
+
+
+@pytest.mark.parametrize("kind", ["b", "B", "h", "H", "i", "I", "q", "Q"])
+def test_arrays_of_every_integer_type(kind: str) -> None:
+    parser = small()
+    parser.feed_ids(array(kind, [72, 105]))
+    parser.feed_ids(memoryview(array(kind, [33])))
+    parser.close()
+    assert parser.turn.content == "Hi!"
+
+
+def test_a_tag_without_an_id_is_recognised_by_its_characters() -> None:
+    table = TokenTable.from_ranks(BYTES, {"<|im_end|>": 258, "<tool_call>": 302, "</tool_call>": 303})
+    parser = qwenparse.Parser("qwen2.5", start="auto", tokens=table)
+    parser.feed_ids(list(b"<think>\nx\n</think>\n\ny <tool_call> z"))
+    parser.close()
+    assert (parser.turn.reasoning, parser.turn.content) == ("x", "y <tool_call> z")
+
+
+def test_a_sampled_tag_that_cannot_be_one_is_text() -> None:
+    parser = small()
+    parser.feed_ids([*b"The token `", 302, *b"` opens a call, ", 301, *b" closes."])
+    parser.close()
+    assert parser.turn.content == "The token `<tool_call>` opens a call, </think> closes."
+    assert parser.turn.calls == ()
+
+
+def test_certainty_survives_holding() -> None:
+    """A sampled tag is held until what follows decides; a spelled one in the same place is not."""
+    rest = b"\n\n<function=f>\n</function>\n"
+    for tag, calls in (([302], 1), (list(b"<tool_call>"), 0)):
+        for size in (1, 2, 5, 1000):
+            ids = [*b"x ", *tag, *rest, 303]
+            parser = small()
+            for at in range(0, len(ids), size):
+                parser.feed_ids(ids[at : at + size])
+            parser.close(stop="im_end")
+            assert len(parser.turn.tool_calls) == calls
+
+
+def test_many_streams_interleaved(encoders: dict[str, Encoder]) -> None:
+    live = [(parser_of(turn), turn.ids(encoders[turn.vocabulary]), turn) for turn in LOOKALIKES]
+    for k in range(max(len(ids) for _, ids, _ in live)):
+        for parser, ids, _ in live:
+            if k < len(ids):
+                parser.feed_ids(ids[k])
+    for parser, _, turn in live:
+        parser.close(stop="im_end")
+        assert (parser.turn.reasoning, parser.turn.content) == (turn.reasoning, turn.content)
+        assert [(call.name, call.arguments) for call in parser.turn.tool_calls] == list(turn.calls)
