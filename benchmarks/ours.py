@@ -9,14 +9,17 @@ import real_tokenizers
 
 import qwenparse
 from qwenparse import ArgumentDelta, ArgumentEnd, ArgumentStart, ContentDelta, ReasoningDelta, ToolCallStart
+from qwenparse.schema import ToolSet
 
 from .corpus import TOOLS, Turn
 from .peers import Adapter, Parsed
 
+TOOLSET = ToolSet.of(TOOLS)
+
 
 def parser_of(turn: Turn, cls: Any = None, **options: Any) -> Any:
-    """A parser for that turn, as a server makes one: tools given, start state known."""
-    return (cls or qwenparse.Parser)(turn.format, tools=TOOLS, start=turn.start, **options)
+    """A parser for that turn, as a server makes one: tools prepared once, start state known."""
+    return (cls or qwenparse.Parser)(turn.format, tools=TOOLSET, start=turn.start, **options)
 
 
 def _of_turn(turn: Any) -> Parsed:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import floor, peers, picture
+from benchmarks import floor, peers, per_token, picture
 from benchmarks.corpus import Turn, corpus
+from benchmarks.peers_table import Row, judge, table
 
 TURNS = list(corpus(20))
 
@@ -73,6 +74,36 @@ def test_the_prompt_tail_is_the_templates() -> None:
     )
     assert tails["qwen3.6", "content"] == "<|im_start|>assistant\n<think>\n\n</think>\n\n"
     assert tails["qwen3", "auto"] == tails["qwen3-coder", "content"] == "<|im_start|>assistant\n"
+
+
+def row(name: str, ns: float, right: float = 1, dialect: str = "XML", unit: str = "text") -> Row:
+    return Row(name, "1", dialect, "by token", unit, ns, ns, right, right, right, 0)
+
+
+def test_the_table_is_judged() -> None:
+    ours = [row("qwenparse", 90), row("qwenparse (ids)", 400, unit="ids")]
+    assert judge([*ours, row("peer", 91), row("whole", 401, 0.5, unit="ids"), row("json", 1, dialect="JSON")]) == []
+    assert judge([*ours, row("peer", 90)]) == ["qwenparse: 90 ns a token (XML), peer: 90"]
+    assert judge([row("qwenparse", 90, 0.999), row("peer", 91, 0)]) == [
+        "qwenparse is right on 99.90% of the XML turns",
+        "the adapter of peer is right on no XML turn: it is broken, not the parser",
+    ]
+    text = table([row("qwenparse", 1234.5)], {"vLLM": "not here"})
+    assert "| 1,234" in text and "100.0%" in text and "missing: vLLM: not here" in text
+
+
+def test_rows_over_their_limit_are_named() -> None:
+    rows = {name: 1.0 for pair in per_token.LIMITS.items() for name in (pair[0], pair[1][0])}
+    rows["ids, whole turn, dropped"] = 0.5
+    assert per_token.over(rows) == []
+    rows["ids, whole turn, dropped"] = 0.7
+    (problem,) = per_token.over(rows)
+    assert problem.startswith("ids, whole turn, dropped: 0.70 x 'floor: list with one event'")
+
+
+def test_cuts_go_round() -> None:
+    assert [len(step) for step in per_token.cuts(range(100), 1, 8)][:10] == [1, 2, 3, 4, 5, 6, 7, 8, 1, 2]
+    assert [i for step in per_token.cuts(range(101), 1, 8) for i in step] == list(range(101))
 
 
 def test_the_picture_shows_every_bar_to_scale() -> None:

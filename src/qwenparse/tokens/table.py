@@ -80,8 +80,9 @@ class TokenTable:
             raise ValueError("offsets do not run from 0 to the end of the blob in order")
         if self._kinds.translate(None, _ALL_KINDS):
             raise ValueError("kinds hold a value that is no Kind")
-        self._tag_ids = {TEXT_OF_KIND[k]: i for k in TAG_KINDS if (i := self._kinds.find(k)) >= 0}
-        self._stop_ids = {i: TEXT_OF_KIND[k] for k in STOP_KINDS for i in _positions(self._kinds, k)}
+        tags = {TEXT_OF_KIND[k]: i for k in TAG_KINDS if (i := self._kinds.find(k)) >= 0}
+        self._tag_ids = MappingProxyType(tags)
+        self._stop_ids = MappingProxyType({i: TEXT_OF_KIND[k] for k in STOP_KINDS for i in _positions(self._kinds, k)})
         for i in (*self._tag_ids.values(), *self._stop_ids):
             if self._blob[places[i] : places[i + 1]].decode("utf-8", "replace") != TEXT_OF_KIND[self._kinds[i]]:
                 raise ValueError(f"id {i} is marked {Kind(self._kinds[i]).name} but has other bytes")
@@ -214,12 +215,12 @@ class TokenTable:
     @property
     def tag_ids(self) -> Mapping[str, int]:
         """The tags that have an id of their own, by text. A tag that is absent is recognised by its characters."""
-        return MappingProxyType(self._tag_ids)
+        return self._tag_ids
 
     @property
     def stop_ids(self) -> Mapping[int, str]:
         """The ids that end a turn, with their text."""
-        return MappingProxyType(self._stop_ids)
+        return self._stop_ids
 
     def __len__(self) -> int:
         return len(self._kinds)
