@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import real_tokenizers
 
 import qwenparse
-from qwenparse import ArgumentDelta, ArgumentEnd, ArgumentStart, ContentDelta, ReasoningDelta, ToolCallStart
+from qwenparse import ContentDelta, Issue, Markup, ReasoningDelta, ToolCallStart
 from qwenparse.schema import ToolSet
+from qwenparse.values import ArgumentsJSON
 
 from .corpus import TOOLS, Turn
 from .peers import Adapter, Parsed
@@ -22,12 +24,39 @@ def parser_of(turn: Turn, cls: Any = None, **options: Any) -> Any:
     return (cls or qwenparse.Parser)(turn.format, tools=TOOLSET, start=turn.start, **options)
 
 
-def _of_turn(turn: Any) -> Parsed:
-    return Parsed(turn.reasoning, turn.content, [(call.name, call.arguments) for call in turn.tool_calls])
+class _Client:
+    """Puts together what a client of a streaming server gets: text, and the JSON pieces of each call."""
+
+    def __init__(self) -> None:
+        self.reasoning: list[str] = []
+        self.content: list[str] = []
+        self.calls: list[tuple[str, list[str]]] = []
+        self.pieces = ArgumentsJSON(TOOLSET)
+
+    def take(self, events: Iterable[Any]) -> None:
+        for event in events:
+            kind = type(event)
+            if kind is ContentDelta:
+                self.content.append(event.text)
+            elif kind is ReasoningDelta:
+                self.reasoning.append(event.text)
+            elif kind is not Markup and kind is not Issue:
+                self.take_call(event)
+
+    def take_call(self, event: Any) -> None:
+        if type(event) is ToolCallStart:
+            self.calls.append((event.name, []))
+        piece = self.pieces.feed(event)
+        if piece:
+            self.calls[-1][1].append(piece)
+
+    def parsed(self) -> Parsed:
+        calls = [(name, json.loads("".join(pieces))) for name, pieces in self.calls]
+        return Parsed("".join(self.reasoning) or None, "".join(self.content) or None, calls)
 
 
 class Events(Adapter):
-    """`Parser.feed(str)`: every event looked at, text and literals put together, values from the turn."""
+    """`Parser.feed(str)`: every event looked at, arguments as streamed JSON."""
 
     name = "qwenparse"
     what = "by token"
@@ -35,58 +64,25 @@ class Events(Adapter):
     unit = "text"
 
     def stream(self, turn: Turn, pieces: Sequence[str]) -> Parsed:
-        parser = parser_of(turn)
-        feed, consumer = parser.feed, _Consumer()
+        parser, client = parser_of(turn, record=False), _Client()
+        feed, take = parser.feed, client.take
         for piece in pieces:
-            for event in feed(piece):
-                consumer.take(event)
-        for event in parser.close(stop="im_end"):
-            consumer.take(event)
-        parsed = _of_turn(parser.turn)
-        assert consumer.reasoning == (parsed.reasoning or "") and consumer.content == (parsed.content or "")
-        return parsed
+            events = feed(piece)
+            if events:
+                take(events)
+        take(parser.close(stop="im_end"))
+        return client.parsed()
 
     def drop(self, turn: Turn, pieces: Sequence[str]) -> None:
-        parser = parser_of(turn)
+        parser = parser_of(turn, record=False)
         feed = parser.feed
         for piece in pieces:
             feed(piece)
         parser.close(stop="im_end")
 
 
-class _Consumer:
-    def __init__(self) -> None:
-        self._reasoning: list[str] = []
-        self._content: list[str] = []
-        self._literals: list[list[str]] = []
-        self._calls: list[str] = []
-
-    def take(self, event: Any) -> None:
-        kind = type(event)
-        if kind is ContentDelta:
-            self._content.append(event.text)
-        elif kind is ReasoningDelta:
-            self._reasoning.append(event.text)
-        elif kind is ArgumentDelta:
-            self._literals[-1].append(event.text)
-        elif kind is ArgumentStart:
-            self._literals.append([])
-        elif kind is ToolCallStart:
-            self._calls.append(event.name)
-        elif kind is ArgumentEnd:
-            pass
-
-    @property
-    def reasoning(self) -> str:
-        return "".join(self._reasoning)
-
-    @property
-    def content(self) -> str:
-        return "".join(self._content)
-
-
 class Deltas(Adapter):
-    """`DeltaParser.feed(str)`: one delta per token."""
+    """`DeltaParser.feed(str)`: one delta per token, arguments as streamed JSON."""
 
     name = "qwenparse (deltas)"
     what = "by token"
@@ -94,25 +90,21 @@ class Deltas(Adapter):
     unit = "text"
 
     def stream(self, turn: Turn, pieces: Sequence[str]) -> Parsed:
-        parser = parser_of(turn, qwenparse.DeltaParser)
-        feed = parser.feed
-        reasoning: list[str] = []
-        content: list[str] = []
-        events: list[Any] = []
-        for piece in pieces:
-            delta = feed(piece)
+        parser, client = parser_of(turn, qwenparse.DeltaParser, record=False), _Client()
+        feed, reasoning, content = parser.feed, client.reasoning, client.content
+        for piece in (*pieces, None):
+            delta = parser.close(stop="im_end") if piece is None else feed(piece)
             if delta is not None:
                 if delta.reasoning:
                     reasoning.append(delta.reasoning)
                 if delta.content:
                     content.append(delta.content)
-                if delta.calls:
-                    events += delta.calls
-        parser.close(stop="im_end")
-        return _of_turn(parser.turn)
+                for event in delta.calls:
+                    client.take_call(event)
+        return client.parsed()
 
     def drop(self, turn: Turn, pieces: Sequence[str]) -> None:
-        parser = parser_of(turn, qwenparse.DeltaParser)
+        parser = parser_of(turn, qwenparse.DeltaParser, record=False)
         feed = parser.feed
         for piece in pieces:
             feed(piece)
@@ -120,7 +112,7 @@ class Deltas(Adapter):
 
 
 class Ids(Adapter):
-    """`Parser.feed_ids`, the whole completion at once."""
+    """`Parser.feed_ids`, the whole completion at once, and the clean view of `Parser.turn`."""
 
     name = "qwenparse (ids, whole)"
     what = "by event"
@@ -131,10 +123,11 @@ class Ids(Adapter):
         parser = parser_of(turn, tokens=real_tokenizers.table(turn.vocabulary))
         parser.feed_ids(pieces)
         parser.close(stop="im_end")
-        return _of_turn(parser.turn)
+        read = parser.turn
+        return Parsed(read.reasoning, read.content, [(call.name, call.arguments) for call in read.tool_calls])
 
     def drop(self, turn: Turn, pieces: Sequence[int]) -> None:
-        parser = parser_of(turn, tokens=real_tokenizers.table(turn.vocabulary))
+        parser = parser_of(turn, tokens=real_tokenizers.table(turn.vocabulary), record=False)
         parser.feed_ids(pieces)
         parser.close(stop="im_end")
 

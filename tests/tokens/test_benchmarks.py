@@ -6,10 +6,13 @@ import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import pytest
+import real_tokenizers
 
 from benchmarks import floor, peers, per_token, picture
 from benchmarks.corpus import Turn, corpus
-from benchmarks.peers_table import Row, judge, table
+from benchmarks.ours import OURS
+from benchmarks.peers_table import Row, judge, table, text_pieces
+from qwenparse.tokens import Encoder
 
 TURNS = list(corpus(20))
 
@@ -65,6 +68,17 @@ def test_scores() -> None:
 )  # fmt: skip
 def test_values_are_compared_as_json(a: Any, b: Any, same: bool) -> None:
     assert peers.same_value(a, b) is same and peers.same_value(b, a) is same
+
+
+@pytest.mark.parametrize("adapter", OURS)
+def test_our_rows_are_right(adapter: type[peers.Adapter]) -> None:
+    turns = list(corpus(60))
+    encoders = {name: Encoder(real_tokenizers.tokenizer(name)) for name in real_tokenizers.NAMES}
+    ids = [turn.ids(encoders[turn.vocabulary]) for turn in turns]
+    data = ids if adapter.unit == "ids" else [text_pieces(turn, i) for turn, i in zip(turns, ids, strict=True)]
+    assert peers.score(adapter(), turns, data, exact=True) == peers.Score(1, 1, 1, 0)
+    for turn, pieces in zip(turns, data, strict=True):
+        adapter().drop(turn, pieces)
 
 
 def test_the_prompt_tail_is_the_templates() -> None:
