@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 import real_tokenizers
@@ -90,3 +93,22 @@ def test_turns_that_were_not_fed_by_these_ids_are_refused() -> None:
     other = TokenTable.from_ranks({bytes([255 - b]): b for b in range(256)}, {}, vocab_size=320)
     with pytest.raises(ValueError, match="not those of this table"):
         usage(read([*b"abc"]), other)
+
+
+def test_the_reasoning_budget_of_the_documentation_works() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "tokens.md").read_text("utf-8")
+    (source,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def generate" in block]
+    names: dict[str, Any] = {}
+    exec(source, names)
+    said: list[int] = []
+    answer = iter([*b"\n\nYes.", 258])
+
+    def sample(force: int | None = None) -> int:
+        said.append(next(answer) if 301 in said else 97 if force is None else force)
+        return said[-1]
+
+    parser = qwenparse.Parser("qwen3.6", start="reasoning", tokens=TABLE)
+    events = list(names["generate"](sample, parser, TABLE, 5))
+    assert (parser.turn.reasoning, parser.turn.content, parser.turn.closed) == ("aaaaa", "Yes.", "im_end")
+    assert events and bytes(said[:5]) == b"aaaaa" and said[5] == 301
+    assert usage(parser.turn, TABLE).reasoning == 6
