@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -275,3 +277,32 @@ def test_many_streams_interleaved(encoders: dict[str, Encoder]) -> None:
         parser.close(stop="im_end")
         assert (parser.turn.reasoning, parser.turn.content) == (turn.reasoning, turn.content)
         assert [(call.name, call.arguments) for call in parser.turn.tool_calls] == list(turn.calls)
+
+
+LIVE = """
+import resource, sys
+import qwenparse
+from qwenparse.schema import ToolSet
+from qwenparse.tokens import TokenTable
+
+tools = ToolSet.of([{"type": "function", "function": {"name": "f"}}])
+table = TokenTable.from_ranks({bytes([b]): b for b in range(256)}, {"<tool_call>": 302})
+unit = 1 if sys.platform == "darwin" else 1024
+
+def parsers(count):
+    made = [qwenparse.Parser("qwen3.6", tools=tools, tokens=table, record=False) for _ in range(count)]
+    for parser in made:
+        for _ in range(40):
+            parser.feed_ids(list(b"some thought and more of it, "))
+    return made
+
+warm = parsers(100)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+live = parsers(20_000)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit - before) / len(live))
+"""
+
+
+def test_a_live_parser_without_a_record_holds_less_than_2_kib() -> None:
+    out = subprocess.run([sys.executable, "-c", LIVE], check=True, capture_output=True, text=True).stdout
+    assert 200 < float(out) < 2048
