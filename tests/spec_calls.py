@@ -194,9 +194,7 @@ class CallReader(Reader):
                     self.emit("junk", j, self.n)
                     self.call_issue("cut-tag", self.n)
                 closed = not cut and all(self.by_tag) and (self.ended or bool(call.args))
-                if self.end_cut_call(closed) >= 0:
-                    self.call_issue("missing-function-close", self.n)
-                return self.n if call.complete else -1
+                return self.end_cut_call(closed)
             if param:
                 i = p = self.parameter(j, call, known)
                 dirty = False

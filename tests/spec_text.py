@@ -158,10 +158,8 @@ class Reader:
         return self.calls[-1]
 
     def end_cut_call(self, closed: bool) -> int:
-        """The input ended inside the call: -1; its length, if policy `truncated_call` counts the call as complete."""
-        if closed and self.policy.truncated_call == "closed":
-            self.calls[-1].complete = True
-            return self.n
+        """The input ended inside the call; policy `truncated_call` may count it as complete all the same."""
+        self.calls[-1].complete = closed and self.policy.truncated_call == "closed"
         self.whole = False
         self.call_issue("cut-call", self.n)
         return -1

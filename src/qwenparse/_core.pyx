@@ -3,7 +3,34 @@
 # cython: freethreading_compatible=True
 """The lossless streaming parser.
 
-THEORY
+Theory of operation
+-------------------
+The input is cut into regions, gap-free; a region is reported once it is certain and never changed. `_Machine` scans and
+decides; `Parser` and `DeltaParser` only shape what it reports.
+
+Scanning. `_run` works on a *window*: the piece that was fed, or, if something was held, `buffer` (what was held, then
+the piece). In it [p, t) is text that is certain and not reported yet, [t, i) is whitespace (and closers behind a call)
+that may turn out to be layout, and i is the next character. Between '<'s there is nothing to decide, so each `_run_*`
+jumps from one '<' to the next and asks its `_decide_*`.
+
+Deciding. A candidate is up to four lexemes, read on demand and in order: the tag at i (`tag`), whitespace (`ws`), the
+tag behind it (`tag2`), whitespace (`ws2`). `_decide_*` look at the state, at these and at nothing else; they change
+nothing but the lexemes' caches and return an action (A_*). Their rows are those of docs/format.md. "Undecided" (A_HOLD)
+means that the window ends inside a lexeme and the turn goes on; with `closing` set nothing is undecided.
+
+Held. Only [p, n) of the window is kept between two calls: at most a candidate, that is three whitespace runs of a
+window each and their tags; in a value one newline. A JSON block is held until its name is known (`_json_head`), at most
+`max_held`, and then read a second time, reporting.
+
+Why O(n). A lexeme remembers where it stopped (`Lex.at`, `ws`, `j_at`); a candidate that grows goes on there. A rejected
+candidate becomes text up to its second character and the scan goes on behind it; tags hold no '<', so each character is
+read by a bounded number of candidates. Joining costs what is held, which is bounded, or amortised by the buffer.
+
+Fast path (`_whole_text`). Nothing held, no '<', no whitespace at the end (in a value: no newline), text already seen:
+the piece is one region and its event carries the very object that was fed.
+
+A prefix (text the prompt wrote of this turn) is read by the same machine first; then positions are shifted so that the
+completion begins at 0, and what lies before 0 is clipped from reports.
 """
 
 cimport cython
@@ -590,8 +617,8 @@ cdef class _Machine:
     cdef Py_ssize_t closed_params
     cdef bint unclosed_params       # a value ended without its closing tag
     cdef bint junk                  # in a run of junk that holds more than whitespace
-    cdef Py_ssize_t newlines        # in the whitespace behind junk
-    cdef Py_ssize_t blank           # where the first of them stands
+    cdef bint newline               # the whitespace behind junk holds one, at `blank`
+    cdef Py_ssize_t blank
     cdef bint at_value_start, discard, value_bol
     cdef Json json
     cdef Py_ssize_t j_start, j_at, j_val, j_end
@@ -1656,9 +1683,7 @@ cdef class _Machine:
         """Between parameters, no junk yet."""
         self.state = S_FUNCTION
         self.junk = False
-        self.newlines = 0
-        self.run = 0
-        self.over = False
+        self.newline = False
         self.stages = 0
 
     cdef int _enter_block(self) except -1:
@@ -1779,9 +1804,7 @@ cdef class _Machine:
             if self.p < i:
                 self._emit(K_WS, self.p, i)
                 self.p = i
-            self.run = 0
-            self.newlines = 0
-            self.over = False
+            self.newline = False
             if c == 60:
                 if self._tag_here(B_PARAM | B_FN_CLOSE | B_CALL_CLOSE | B_CALL | B_FN) == MORE \
                         and self.tag.tag != TAG_FN:
@@ -1822,29 +1845,27 @@ cdef class _Machine:
             c = self._c(i)
             if not is_ws(c):
                 break
-            if self.junk and not self.over:
-                if self.run >= WINDOW:
-                    self.over = True
-                elif c == 10:
-                    self.newlines += 1
-                    if self.newlines == 1:
-                        self.blank = i
-                    else:
-                        self._emit(K_WS, self.p, self.blank)
-                        self._end_call(False)
-                        self._left_open()
-                        self.i = self.blank
-                        self._section(S_CONTENT)
-                        self.stray_ok = True
-                        self.stages = 0
-                        return 1
-            self.run += 1
+            if c == 10 and self.junk:
+                if self.newline and i - self.blank < WINDOW:
+                    self._emit(K_WS, self.p, self.blank)
+                    self._end_call(False)
+                    self._left_open()
+                    self.i = self.blank
+                    self._section(S_CONTENT)
+                    self.stray_ok = True
+                    self.stages = 0
+                    return 1
+                self.newline = True
+                self.blank = i
             i += 1
         self.work += i - self.i + 1
         self.i = i
-        if not self.junk or self.over:
-            self._emit(K_WS, self.p, i)
-            self.p = self.t = i
+        # From a newline on it may still be the blank line.
+        if self.newline and i - self.blank >= WINDOW:
+            self.newline = False
+        i = self.blank if self.newline else i
+        self._emit(K_WS, self.p, i)
+        self.p = self.t = i
         return 0
 
     cdef int _end_function(self) except -1:
@@ -1886,6 +1907,7 @@ cdef class _Machine:
         cdef str written = self._slice(a, name_end)
         cdef str name = _clean_name(written, &quoted)
         cdef Py_ssize_t equal
+        cdef str word
         cdef str code = "malformed-parameter"
         self.discard = False
         if whole and name and (self._is_parameter(name) or _plain(name)):
@@ -1900,17 +1922,22 @@ cdef class _Machine:
         if not whole:
             equal = written.find("=")
             if equal >= 0:
-                name = _clean_name(written[:equal], &quoted)
-                if name and self._is_parameter(name) and _plain(name):
+                word = _clean_name(written[:equal], &quoted)
+                if word and self._is_parameter(word) and _plain(word):
+                    name = word
                     self._emit(K_PARAM_OPEN, i, a)
                     self._start_arg(name, a, a + equal)
                     self._call_issue("fused-parameter", a, name_end)
+                    if quoted:
+                        self._call_issue("quoted-name", a, a + equal)
                     self._emit(K_PARAM_OPEN_END, a + equal, a + equal + 1)
                     return self._begin_value(name, a + equal + 1, True)
             elif name and self._c(e) in (10, 13) and self._is_parameter(name) and _plain(name):
                 self._emit(K_PARAM_OPEN, i, a)
                 self._start_arg(name, a, name_end)
                 self._call_issue("unclosed-parameter-tag", a, name_end)
+                if quoted:
+                    self._call_issue("quoted-name", a, name_end)
                 return self._begin_value(name, e, True)
         if not name:
             code = "nameless-parameter"
@@ -2108,9 +2135,8 @@ cdef class _Machine:
         return self._introduce(name, False)
 
     cdef int _run_json(self) except -1:
-        cdef int point, r
+        cdef int point
         cdef bint after
-        cdef Py_ssize_t at
         while True:
             point = self._json_read(False)
             if point == JP_NAME:
@@ -2159,27 +2185,16 @@ cdef class _Machine:
                     if after and self.ended:
                         return self._json_forgiven()
                     return self._cut(self.j_args_closed)
-                if after:
-                    # The fault may be the tag, or whitespace that JSON has not, with the tag behind it.
-                    at = self.i
-                    r = self._read_ws(self.i, &at)
-                    if r == MORE:
+                if after and self._c(self.i) == 60:
+                    if self._tag_here(B_CALL | B_CALL_CLOSE) == MORE:
                         return MORE
-                    if r == DONE and at - self.j_end <= WINDOW + 1:
-                        r = self._read_tag(&self.tag, at, False, B_CALL | B_CALL_CLOSE)
-                        if r == MORE:
-                            return MORE
-                        if self.tag.tag != NO_TAG or (self.ended and (self.tag.could or at == self.n)):
-                            self._json_flush(at, K_JSON_CLOSE)
-                            self.i = self.t = at
-                            return self._json_forgiven()
-                        if self.tag.could or at == self.n:
-                            self._json_flush(at, K_JSON_CLOSE)
-                            if at < self.n:
-                                self._call_issue("cut-tag", at, self.n)
-                            self._emit(K_JUNK, at, self.n)
-                            self.p = self.t = self.i = self.n
-                            return self._cut(True)
+                    if self.tag.tag != NO_TAG or (self.tag.could and self.ended):
+                        return self._json_forgiven()
+                    if self.tag.could:
+                        self._call_issue("cut-tag", self.i, self.n)
+                        self._emit(K_JUNK, self.i, self.n)
+                        self.p = self.t = self.i = self.n
+                        return self._cut(True)
                 self._broken_json()
                 self._end_arg(False)
                 self._end_call(False)
@@ -2888,7 +2903,7 @@ cdef class _Machine:
         self.closed_params = o.closed_params
         self.unclosed_params = o.unclosed_params
         self.junk = o.junk
-        self.newlines = o.newlines
+        self.newline = o.newline
         self.blank = o.blank
         self.at_value_start = o.at_value_start
         self.discard = o.discard
@@ -3211,3 +3226,7 @@ def _replay(format, gen_prefix, pieces, stop, *, by_ids=False, stop_text=None, *
     if m.stop is None:
         m._close(stop, stop_text)
     return m.turn
+
+
+AnyEvent = (ReasoningDelta | ContentDelta | ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd
+            | Markup | Issue)

@@ -27,7 +27,7 @@ from ._core import (
     ToolCallStart,
     parse,
 )
-from .formats import WINDOW
+from .formats import WINDOW, Stop
 from .turn import Turn, render
 from .utf8 import to_bytes
 from .values import ArgumentsJSON
@@ -158,7 +158,7 @@ def check(
     data: str | bytes,
     format: str,
     *,
-    stop: str = "none",
+    stop: Stop = "none",
     seed: int = 0,
     random_cuts: int = 2,
     every_prefix: bool = False,
@@ -195,7 +195,7 @@ def check(
 
 
 def _check_events(
-    cuts: Sequence[Any], format: str, turn: Turn, stop: str, every_prefix: bool, settings: dict[str, Any]
+    cuts: Sequence[Any], format: str, turn: Turn, stop: Stop, every_prefix: bool, settings: dict[str, Any]
 ) -> list[Event]:
     parser = Parser(format, **settings)
     accumulated = Accumulated(parser)
@@ -209,7 +209,7 @@ def _check_events(
         if every_prefix:
             accumulated.same_as(parser.turn)
             _check_prefix(parser, events, format, stop, settings)
-    got = parser.close(stop=stop)  # type: ignore[arg-type]
+    got = parser.close(stop=stop)
     events += got
     accumulated.add(got)
     assert parser.held == "" and parser.held_bytes == b""
@@ -224,7 +224,7 @@ def _check_events(
     return normalize(events)
 
 
-def _check_prefix(parser: Parser, events: list[Event], format: str, stop: str, settings: dict[str, Any]) -> None:
+def _check_prefix(parser: Parser, events: list[Event], format: str, stop: Stop, settings: dict[str, Any]) -> None:
     """What was reported and what is held depend on the prefix alone."""
     text = parser.turn.raw
     whole = Parser(format, **settings)
@@ -233,23 +233,23 @@ def _check_prefix(parser: Parser, events: list[Event], format: str, stop: str, s
     assert whole.held == parser.held and len(parser.held) <= max(HELD_LIMIT, parser.max_held)
     assert whole.state == parser.state
     copy = parser.copy()
-    rest = list(copy.close(stop=stop))  # type: ignore[arg-type]
+    rest: list[Event] = list(copy.close(stop=stop))
     if not parser.held_bytes:
         assert copy.turn == parse(text, format, stop=stop, **settings)
     assert normalize(events + rest) == normalize(once + list(_closed(whole, parser, stop)))
 
 
-def _closed(whole: Parser, parser: Parser, stop: str) -> Sequence[Event]:
+def _closed(whole: Parser, parser: Parser, stop: Stop) -> Sequence[Event]:
     if parser.held_bytes:
-        return parser.copy().close(stop=stop)  # type: ignore[arg-type]
-    return whole.close(stop=stop)  # type: ignore[arg-type]
+        return parser.copy().close(stop=stop)
+    return whole.close(stop=stop)
 
 
-def _check_deltas(cuts: Sequence[Any], format: str, turn: Turn, stop: str, settings: dict[str, Any]) -> None:
+def _check_deltas(cuts: Sequence[Any], format: str, turn: Turn, stop: Stop, settings: dict[str, Any]) -> None:
     parser = DeltaParser(format, **settings)
     accumulated = Accumulated(parser)
     for piece in cuts:
         accumulated.add(parser.feed(piece))
-    accumulated.add(parser.close(stop=stop))  # type: ignore[arg-type]
+    accumulated.add(parser.close(stop=stop))
     accumulated.same_as(parser.turn)
     assert parser.turn == turn
