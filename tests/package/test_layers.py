@@ -1,0 +1,108 @@
+"""The direction of imports is the architecture; the core stands alone."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import qwenparse
+
+ROOT = Path(qwenparse.__file__).parent
+
+# Each room may import the rooms before it that are named here, and itself.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "formats": {"errors"},
+    "utf8": set(),
+    "_core": {"errors", "formats"},
+    "schema": {"errors"},
+    "values": {"schema", "_core"},
+    "turn": {"_core", "formats", "schema", "values", "utf8", "replay"},
+    "start": {"formats", "tokens"},
+    "tokens": {"errors", "formats", "turn"},
+    "encode": {"errors", "tokens", "templates"},
+    "templates": {"errors", "formats"},
+    "ollama": {"errors", "_core"},
+    "replay": {"errors", "formats", "_core", "schema", "turn", "values", "utf8"},
+    "prompt": {"errors", "formats", "templates", "encode", "tokens", "turn", "replay"},
+    "adapters": {"errors", "formats", "_core", "schema", "values", "turn", "utf8", "start", "tokens", "ollama"},
+    "testing": {"_core", "formats", "turn", "utf8", "values"},
+}
+APPLICATIONS = {"cli", "server", "bulk"}
+EXTRAS = {
+    "tokenizers", "jinja2", "minijinja", "redis", "starlette", "uvicorn", "mlx", "mlx_lm", "rich", "pyarrow", "ray",
+    "vllm", "sglang", "transformers", "numpy", "torch", "tiktoken",
+}  # fmt: skip
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py").removesuffix(".pyx")
+
+
+def imports(path: Path) -> set[tuple[str, bool]]:
+    """(module, at the top level of the file) of every import; of relative ones the room."""
+    found: set[tuple[str, bool]] = set()
+    tree = ast.parse(path.read_text("utf-8"))
+    depth = len(path.relative_to(ROOT).parts)
+
+    def visit(node: ast.AST, top: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.Import):
+                found.update((alias.name, top) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                if not child.level:
+                    found.add((child.module or "", top))
+                elif child.level == depth:
+                    names = [child.module.split(".")[0]] if child.module else [a.name for a in child.names]
+                    found.update((f".{name}", top) for name in names)
+            visit(child, top and not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+    visit(tree, True)
+    return found
+
+
+FILES = [p for p in ROOT.rglob("*.py") if p.name not in ("__init__.py", "__main__.py") or p.parent != ROOT]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_go_one_way(path: Path) -> None:
+    room = room_of(path)
+    for name, _ in imports(path):
+        if name.startswith("."):
+            other = name[1:]
+            if room in APPLICATIONS:
+                assert other != "bulk" or room == "cli"
+            elif room in ALLOWED:
+                assert other in ALLOWED[room] | {room}, f"{room} imports {other}"
+            assert other not in APPLICATIONS or room in APPLICATIONS, f"{room} imports {other}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_extras_are_imported_where_they_are_used(path: Path) -> None:
+    for name, top in imports(path):
+        if name.split(".")[0] in EXTRAS:
+            assert not top, f"{name} at the top of {path.name}"
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, time; t = time.perf_counter(); import qwenparse; t = time.perf_counter() - t;"
+        f"extra = sorted({EXTRAS!r} & set(sys.modules)); assert not extra, extra; print(t)"
+    )
+    taken = [
+        float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+        for _ in range(3)
+    ]
+    assert min(taken) < 0.25
+
+
+def test_modules_stay_small() -> None:
+    for path in FILES:
+        lines = path.read_text("utf-8").count("\n")
+        assert lines <= 600, f"{path.name} has {lines} lines"
