@@ -1,5 +1,6 @@
 """From a call's text to its name and arguments: typed XML values, and JSON calls with the reference's errors."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,6 @@
 """Go's JSON: syntax with error texts, values, and writing."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 import json

@@ -1,5 +1,6 @@
 """The strict XML reader, and the rewriting before it."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET

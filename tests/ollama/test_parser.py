@@ -1,5 +1,6 @@
 """The parser's interface, and where the reference's answer depends on how the text was cut."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 import copy
@@ -299,7 +300,7 @@ def test_feed_gives_deltas() -> None:
     ids = {event.id for event in delta.calls if isinstance(event, ToolCallStart)}
     assert len(ids) == 2
     assert all(len(i) == 13 and i.startswith("call_") and i[5:].isalnum() and i.islower() for i in ids)
-    with pytest.raises(ParseError, match="^EOF$"):
+    with pytest.raises(ParseError, match=r"^EOF$"):
         parser.feed("<tool_call></tool_call>")
 
 
