@@ -18,7 +18,7 @@ All text is in escaped form (`goutf8`): one `str` for one byte string.
 
 from __future__ import annotations
 
-import random
+import secrets
 import string
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -364,7 +364,7 @@ def _is_prefill(message: Mapping[str, Any] | None) -> bool:
 def _events(call: ToolCall) -> tuple[Event, ...]:
     index = call.index
     return (
-        ToolCallStart(index, call.name, id="call_" + "".join(random.choices(_ID_CHARS, k=8))),
+        ToolCallStart(index, call.name, id="call_" + "".join(secrets.choice(_ID_CHARS) for _ in range(8))),
         ArgumentStart(index),
         ArgumentDelta(index, call.arguments_json),
         ArgumentEnd(index, True),
