@@ -73,7 +73,8 @@ class Naive:
 
     def add(self, chunk: bytes) -> tuple[bytes, bytes, list[tuple[str, Any, int]]]:
         self.buffer += chunk
-        self.content, self.thinking, self.texts = b"", b"", []
+        self.content, self.thinking = b"", b""
+        self.texts: list[bytes] = []
         self.inner_calls: list[tuple[str, Any, int]] = []
         while self.step():
             pass

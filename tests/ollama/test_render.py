@@ -57,11 +57,12 @@ def test_unknown_names_and_options() -> None:
 
 
 def test_errors_of_qwen38() -> None:
-    for messages, error in [
+    cases: list[tuple[list[Any], str]] = [
         ([], "no messages provided"), ([{"role": "system", "content": "S"}], "no user query found in messages"),
         ([{"role": "user", "content": " <tool_response>x</tool_response> "}], "no user query found in messages"),
         ([USER, {"role": "Developer", "images": ["x"]}, {"role": "system", "images": ["x"]}], "developer message cannot contain images"),
-    ]:  # fmt: skip
+    ]  # fmt: skip
+    for messages, error in cases:
         with pytest.raises(RenderError, match=f"^{error}$"):
             render("qwen3.8", messages)
     image_in_query = [{"role": "user", "content": "<tool_response></tool_response>", "images": ["x"]}]
