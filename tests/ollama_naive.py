@@ -3,6 +3,7 @@
 Quadratic on purpose. It shares nothing with the package's streaming code; the text of a call is read by the package.
 """
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -72,7 +73,8 @@ class Naive:
 
     def add(self, chunk: bytes) -> tuple[bytes, bytes, list[tuple[str, Any, int]]]:
         self.buffer += chunk
-        self.content, self.thinking, self.texts = b"", b"", []
+        self.content, self.thinking = b"", b""
+        self.texts: list[bytes] = []
         self.inner_calls: list[tuple[str, Any, int]] = []
         while self.step():
             pass

@@ -1,5 +1,6 @@
 """The linear formulation equals the reference's literal, quadratic state machines for every text and every cut."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,6 @@
 """From a call's text to its name and arguments: typed XML values, and JSON calls with the reference's errors."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 from typing import Any
@@ -82,7 +83,7 @@ STRUCT = r'struct { Name string "json:\"name\""; Arguments api.ToolCallFunctionA
     ('\u3000{"Name":"f","ARGUMENTſ":{"b":1,"a":2,"b":3}}\x85', ("f", '{"b":3,"a":2}')), ('{"name":"f"}', ("f", "{}")),
     ('{"name":"f","arguments":{"a":1},"arguments":{"b":2}}', ("f", '{"b":2}')), ('{"name":"f","name":null,"x":1e999}', ("f", "{}")),
     ('{"name":"f","arguments":{"a":{"z":1,"b":"\\b"}}}', ("f", '{"a":{"b":"\\b","z":1}}')), ('{"name":"f","index":"x"}', ("f", "{}")),
-    ("{}", "empty function name"), ("null", "empty function name"), ("[]", f"json: cannot unmarshal array into Go value of type {STRUCT}"),
+    ('{"name":"f"}\x1c', "invalid character '\\x1c' after top-level value"), ("{}", "empty function name"), ("null", "empty function name"), ("[]", f"json: cannot unmarshal array into Go value of type {STRUCT}"),
     ("1", f"json: cannot unmarshal number into Go value of type {STRUCT}"), ("true", f"json: cannot unmarshal bool into Go value of type {STRUCT}"),
     ('{"name":1,"arguments":{}}', "json: cannot unmarshal number into Go struct field .name of type string"),
     ('{"name":{},"arguments":"{}"}', CLOSING), ('{"name":"f","arguments":[]}', CLOSING), ('{"name":"f","arguments":1}', CLOSING),

@@ -1,5 +1,6 @@
 """Go's JSON: syntax with error texts, values, and writing."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 import json
@@ -23,6 +24,8 @@ BEGIN = "looking for beginning of value"
     ("[1,", "unexpected end of JSON input"), ("{", "unexpected end of JSON input"), ('{"a":1,', "unexpected end of JSON input"),
     ("-", "invalid character ' ' in numeric literal"), ("1.", "invalid character ' ' after decimal point in numeric literal"),
     ("1e", "invalid character ' ' in exponent of numeric literal"), ("1e+", "invalid character ' ' in exponent of numeric literal"),
+    ("1.5.", "invalid character '.' after top-level value"), ("1e5.1", "invalid character '.' after top-level value"),
+    ("[1e5e", "invalid character 'e' after array element"), ("1.5e.", "invalid character '.' in exponent of numeric literal"),
     ("-x", "invalid character 'x' in numeric literal"), ("1.e", "invalid character 'e' after decimal point in numeric literal"),
     ("1e-]", "invalid character ']' in exponent of numeric literal"), ("01", "invalid character '1' after top-level value"),
     ('{"a":01}', "invalid character '1' after object key:value pair"), ("[1 2]", "invalid character '2' after array element"),

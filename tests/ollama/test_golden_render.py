@@ -49,7 +49,7 @@ def test_every_prompt_is_the_recorded_one(renderer: str) -> None:
         except RenderError as error:
             got, kind = str(error), "error"
         if case.get("unordered"):
-            got, expected = sorted_runs(got), sorted_runs(expected)
+            got, expected = sorted_runs(got), sorted_runs(expected or "")
         if got != expected or kind not in case:
             found.append(f"{case['id']}: {got!r} instead of {expected!r}")
         if repr((messages, tools)) != repr((case["messages"], case["tools"])):

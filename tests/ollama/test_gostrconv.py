@@ -1,5 +1,6 @@
 """Numbers as Go reads and writes them."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 import math

@@ -1,5 +1,6 @@
 """The strict XML reader, and the rewriting before it."""
 
+# ruff: noqa: E501  (tables)
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
@@ -26,6 +27,7 @@ def read(text: str) -> Function:
     ("<function=f\n<parameter=a>x</parameter ></function>", "f\n<parameter=a", []),
     ("<function=f><parameter=a>x<parameter=b>y</parameter>z</parameter></function>", "f", [("a", "xz")]),
     ("<function=f><function=g><parameter=a>x</parameter></function><parameter=b>y</parameter>t</function>", "f", [("b", "y")]),
+    ("<function=f>t<function=g>u</function><parameter=a>v</parameter></function>", "f", [("a", "v")]),
     ("<function=f><parameter=a>1</parameter><parameter=a>2</parameter></function>", "f", [("a", "1"), ("a", "2")]),
     ("<function=f><parameter=a>a\r\nb\rc\n\r</parameter></function>", "f", [("a", "a\nb\nc\n\n")]),
     ("<function=a\r\nb></function>", "a\r\nb", []), ('<function name="a\r\nb\r"></function>', "a\nb\n", []),

@@ -6,6 +6,7 @@ Texts are in escaped form (`goutf8`).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
@@ -44,8 +45,7 @@ class NumberOverflow(ValueError):
 
 
 _BLANK = re.compile(r"[ \t\n\r]*")
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
-_DIGITS = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _LITERALS: dict[str, tuple[str, Node]] = {
@@ -114,21 +114,17 @@ def _match(pattern: re.Pattern[str], text: str, pos: int) -> int:
 
 
 def _number(text: str, pos: int) -> int:
-    end = _match(_INTEGER, text, pos)
-    if end == pos:
-        _fail(text, pos + 1, "in numeric literal")
-    if text[end : end + 1] == ".":
-        start = end + 1
-        end = _match(_DIGITS, text, start)
-        if end == start:
-            _fail(text, end, "after decimal point in numeric literal")
-    if text[end : end + 1] in ("e", "E"):
-        start = end + 1
-        if text[start : start + 1] in ("+", "-"):
-            start += 1
-        end = _match(_DIGITS, text, start)
-        if end == start:
-            _fail(text, end, "in exponent of numeric literal")
+    """Where the number at `pos` ends."""
+    found = _NUMBER.match(text, pos)
+    if found is None:
+        _fail(text, pos + 1, "in numeric literal")  # behind a minus sign
+    end = found.end()
+    following = text[end : end + 1]
+    if following == "." and not found[1] and not found[2]:
+        _fail(text, end + 1, "after decimal point in numeric literal")
+    if following in ("e", "E") and not found[2]:
+        signed = text[end + 1 : end + 2] in ("+", "-")
+        _fail(text, end + 2 if signed else end + 1, "in exponent of numeric literal")
     return end
 
 
@@ -214,8 +210,9 @@ def parse(text: str) -> Node:
 
 def number(source: str) -> float:
     """A JSON number as float64. Raises `NumberOverflow`."""
-    value = parse_float(source)
-    if value is None:
+    # Short ones have no exponent that Go would read differently.
+    value = float(source) if len(source) < 100 else parse_float(source)
+    if value is None or value in (math.inf, -math.inf):
         raise NumberOverflow(source)
     return value
 

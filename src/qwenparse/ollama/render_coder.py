@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..formats import IM_END, IM_START
+from ..templates.texts import CODER_DEFAULT_SYSTEM, CODER_TOOLS_HEAD, XML_TOOLS_TAIL
 from .gojsontext import Ordered
-from .rendering import END, START, XML_TOOLS_HEAD, XML_TOOLS_TAIL, Message, argument_text, frame, tool_answers
+from .rendering import END_TOOLS, Message, argument_text, frame, tool_answers
 from .tooljson import client_json, property_members, struct, text, type_names
-
-_DEFAULT_SYSTEM = "You are Qwen, a helpful AI assistant that can interact with a computer to solve tasks."
 
 
 def render(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -20,17 +20,17 @@ def render(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> I
     system = next((m.content for m in messages if m.role == "system" and m.content), "")
     messages = [m for m in messages if m.role != "system"]
     if system or tools:
-        yield f"{START}system\n{system or _DEFAULT_SYSTEM}"
+        yield f"{IM_START}system\n{system or CODER_DEFAULT_SYSTEM}"
         if tools:
-            yield f"\n\n{XML_TOOLS_HEAD}"
+            yield CODER_TOOLS_HEAD
             for tool in tools:
                 yield from _tool(struct(struct(tool).get("function")))
-            yield XML_TOOLS_TAIL
-        yield f"{END}\n"
+            yield END_TOOLS + XML_TOOLS_TAIL
+        yield f"{IM_END}\n"
     last = len(messages) - 1
     for i, message in enumerate(messages):
         if message.role == "assistant":
-            yield f"{START}assistant\n{message.content}"
+            yield f"{IM_START}assistant\n{message.content}"
             if message.calls:
                 yield "\n" if message.content else ""
                 for call in message.calls:
@@ -39,13 +39,13 @@ def render(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> I
                         yield f"\n<parameter={key}>\n{argument_text(value)}\n</parameter>"
                     yield "\n</function>\n</tool_call>"
             if message.calls or i < last:
-                yield f"{END}\n"
+                yield f"{IM_END}\n"
         elif message.role == "tool":
             yield from tool_answers(messages, i, message.content)
         else:
             yield frame(message.role, message.content)
     if messages and messages[-1].role != "assistant":
-        yield f"{START}assistant\n"
+        yield f"{IM_START}assistant\n"
 
 
 def _tool(function: Mapping[str, Any]) -> Iterator[str]:

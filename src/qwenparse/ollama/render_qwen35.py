@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..formats import IM_END, IM_START
+from ..templates.texts import EFFORT_LOW, EFFORT_XHIGH, XML_TOOLS_HEAD, XML_TOOLS_TAIL
 from .errors import RenderError
 from .rendering import (
-    END,
-    START,
+    END_TOOLS,
     THINK,
     THINK_END,
-    XML_TOOLS_HEAD,
-    XML_TOOLS_TAIL,
     Images,
     Message,
     argument_text,
@@ -24,15 +23,7 @@ from .rendering import (
 )
 from .tooljson import client_json, tool_object
 
-_EXTRA_HIGH = (
-    "Reasoning effort is set to xhigh. Please think carefully through the task, validate key assumptions, consider "
-    "plausible alternatives, and prioritize correctness, consistency, and clarity in the final answer."
-)
-_LOW = (
-    "Reasoning effort is set to low. Keep your thinking brief and focused, moving directly to the conclusion without "
-    "unnecessary elaboration."
-)
-_EFFORT = {None: _EXTRA_HIGH, "high": _EXTRA_HIGH, "max": _EXTRA_HIGH, "low": _LOW}
+_EFFORT = {None: EFFORT_XHIGH, "high": EFFORT_XHIGH, "max": EFFORT_XHIGH, "low": EFFORT_LOW}
 
 
 def render(
@@ -61,13 +52,13 @@ def render(
             block = newer or variant == "ornith" or (thinking and i > query)
             yield from _assistant(newer, message, content, block)
             if i < last:
-                yield f"{END}\n"
+                yield f"{IM_END}\n"
         elif role == "tool":
             yield from tool_answers(messages, i, content)
         elif role == "user" or (newer and role != "system") or (role == "system" and i):
             yield frame(role, content)
     if messages and messages[-1].role != "assistant":
-        yield f"{START}assistant\n{THINK}\n" + ("" if thinking else f"\n{THINK_END}\n\n")
+        yield f"{IM_START}assistant\n{THINK}\n" + ("" if thinking else f"\n{THINK_END}\n\n")
 
 
 def _folded(messages: Sequence[Message]) -> Sequence[Message]:
@@ -98,10 +89,10 @@ def _system(
     given = bool(messages) and messages[0].role == "system"
     content = contents[0] if given else ""
     if tools:
-        yield f"{START}system\n" + (f"{effort}\n\n" if effort else "") + XML_TOOLS_HEAD
+        yield f"{IM_START}system\n" + (f"{effort}\n\n" if effort else "") + XML_TOOLS_HEAD
         for tool in tools:
             yield "\n" + client_json(tool_object(tool), spaced=True)
-        yield XML_TOOLS_TAIL + (f"\n\n{content}" if content else "") + f"{END}\n"
+        yield END_TOOLS + XML_TOOLS_TAIL + (f"\n\n{content}" if content else "") + f"{IM_END}\n"
     elif effort or content or (given and not newer):
         yield frame("system", "\n\n".join(filter(None, (effort, content))))
 
@@ -114,7 +105,7 @@ def _assistant(newer: bool, message: Message, content: str, block: bool) -> Iter
         before, _, after = content.partition(THINK_END)
         thinking = trim(before.rpartition(THINK)[2])
         content = after.lstrip("\n")
-    yield f"{START}assistant\n"
+    yield f"{IM_START}assistant\n"
     if block:
         yield f"{THINK}\n{thinking}\n{THINK_END}\n\n"
     yield content

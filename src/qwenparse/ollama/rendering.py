@@ -6,44 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..formats import IM_END, IM_START
+from ..templates.texts import IMAGE
 from .gostrconv import format_v
 from .goutf8 import SPACE
-from .tooljson import client_json, text
+from .tooljson import client_float, client_json, text
 
-START, END = "<|im_start|>", "<|im_end|>"
 THINK, THINK_END = "<think>", "</think>"
-
-XML_TOOLS_HEAD = "# Tools\n\nYou have access to the following functions:\n\n<tools>"
-XML_TOOLS_TAIL = """\
-
-</tools>
-
-If you choose to call a function ONLY reply in the following format with NO suffix:
-
-<tool_call>
-<function=example_function_name>
-<parameter=example_parameter_1>
-value_1
-</parameter>
-<parameter=example_parameter_2>
-This is the value for the second parameter
-that can span
-multiple lines
-</parameter>
-</function>
-</tool_call>
-
-<IMPORTANT>
-Reminder:
-- Function calls MUST follow the specified format: an inner <function=...></function> \
-block must be nested within <tool_call></tool_call> XML tags
-- Required parameters MUST be specified
-- You may provide optional reasoning for your function call in natural language BEFORE \
-the function call, but NOT after
-- If there is no function call available, answer the question like normal with your current knowledge \
-and do not tell the user about function calls
-</IMPORTANT>"""
-
+END_TOOLS = "\n</tools>"
 
 class Call(NamedTuple):
     """A call of an assistant's message. `arguments` None: `null`; missing arguments are `{}`."""
@@ -95,7 +65,7 @@ class Images:
         if not message.images:
             return content
         if not self._tags:
-            return "<|vision_start|><|image_pad|><|vision_end|>" * message.images + content
+            return IMAGE * message.images + content
         if "[img-" in content:
             return content
         head, *rest = content.split("[img]", message.images)
@@ -132,20 +102,21 @@ def argument_text(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float)) and math.isfinite(value):
-        return format_v(float(value))
+    if isinstance(value, (int, float)):
+        number = client_float(value)
+        return format_v(number) if math.isfinite(number) else client_json(number)
     return client_json(value)
 
 
 def tool_answers(messages: Sequence[Message], i: int, content: str) -> Iterator[str]:
     """A tool message, which shares one user frame with the tool messages next to it."""
     if i == 0 or messages[i - 1].role != "tool":
-        yield f"{START}user"
+        yield f"{IM_START}user"
     yield f"\n<tool_response>\n{content}\n</tool_response>"
     if i + 1 == len(messages) or messages[i + 1].role != "tool":
-        yield f"{END}\n"
+        yield f"{IM_END}\n"
 
 
 def frame(role: str, content: str) -> str:
     """A whole message."""
-    return f"{START}{role}\n{content}{END}\n"
+    return f"{IM_START}{role}\n{content}{IM_END}\n"

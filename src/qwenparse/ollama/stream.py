@@ -18,7 +18,7 @@ All text is in escaped form (`goutf8`): one `str` for one byte string.
 
 from __future__ import annotations
 
-import random
+import secrets
 import string
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -153,8 +153,11 @@ class Parser:
         elif mode and "<" not in chunk:
             # `str.rstrip` knows all of Go's white space and more: what it leaves alone has none at its end.
             text = chunk.rstrip()
-            if text is not chunk or self._space:
+            if text is not chunk:
                 text = self._trimmed(chunk)
+            elif text and self._space:
+                text = "".join(self._space) + text
+                self._space.clear()
             if mode == CONTENT:
                 result.content = text
                 result.thinking = ""
@@ -195,20 +198,15 @@ class Parser:
         return chunk[0] == ">" and bool(self._call) and self._call[-1][-1] == "l"
 
     def _trimmed(self, chunk: str) -> str:
-        """What a chunk without tags gives: the white space at its end is kept, the one kept before comes out."""
+        """What a chunk that may end in white space gives: that is kept, and what was kept before comes out."""
         text = chunk.rstrip(SPACE)
         space = self._space
-        if len(text) != len(chunk):
-            tail = chunk[len(text) :]
-            if not text:
-                space.append(tail)
-                return ""
-            if space:
-                text = "".join(space) + text
-            space[:] = (tail,)
-        elif text and space:
+        tail = chunk[len(text) :]
+        if text and space:
             text = "".join(space) + text
             space.clear()
+        if tail:
+            space.append(tail)
         return text
 
     def _general(self, chunk: str, result: AddResult) -> AddResult:
@@ -366,7 +364,7 @@ def _is_prefill(message: Mapping[str, Any] | None) -> bool:
 def _events(call: ToolCall) -> tuple[Event, ...]:
     index = call.index
     return (
-        ToolCallStart(index, call.name, id="call_" + "".join(random.choices(_ID_CHARS, k=8))),
+        ToolCallStart(index, call.name, id="call_" + "".join(secrets.choice(_ID_CHARS) for _ in range(8))),
         ArgumentStart(index),
         ArgumentDelta(index, call.arguments_json),
         ArgumentEnd(index, True),

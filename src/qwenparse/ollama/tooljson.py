@@ -6,6 +6,7 @@ missing or null, the other optional fields also when empty.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,4 +91,12 @@ def _nonempty(key: str, value: Any) -> list[tuple[str, Any]]:
 def client_json(value: Any, *, spaced: bool = False) -> str:
     """JSON text of a value that came from a client, whose every number is a float64."""
     separators = {"comma": ", ", "colon": ": "} if spaced else {}
-    return dumps(value, integer=lambda number: float64(float(number)), **separators)
+    return dumps(value, integer=lambda number: float64(client_float(number)), **separators)
+
+
+def client_float(number: float) -> float:
+    """A client's number, which is a float64; infinite (which JSON cannot write) beyond it."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
