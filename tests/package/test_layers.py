@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "tokens": {"errors", "formats", "turn"},
     "encode": {"errors", "tokens", "templates"},
     "templates": {"errors", "formats"},
-    "ollama": {"errors", "_core"},
+    "ollama": {"errors", "_core", "templates"},
     "replay": {"errors", "formats", "_core", "schema", "turn", "values", "utf8"},
     "prompt": {"errors", "formats", "templates", "encode", "tokens", "turn", "replay"},
     "adapters": {"errors", "formats", "_core", "schema", "values", "turn", "utf8", "start", "tokens", "ollama"},

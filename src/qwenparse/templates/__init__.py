@@ -15,6 +15,7 @@ from .qwen3 import Qwen3, Qwen3April, Qwen3Instruct
 from .qwen3_coder import Qwen3Coder, Qwen3CoderLlamaCpp
 from .qwen3_vl import Qwen3VL
 from .qwen35 import Qwen35, Qwen35Small, Qwen36, Qwen36Unsloth, Qwen38
+from .robust import Robust
 
 RENDERERS: Mapping[str, Callable[[Engine, Mapping[str, Any]], Renderer]] = {
     "qwen3": Qwen3,
@@ -28,6 +29,7 @@ RENDERERS: Mapping[str, Callable[[Engine, Mapping[str, Any]], Renderer]] = {
     "qwen3.6": Qwen36,
     "qwen3.6-unsloth": Qwen36Unsloth,
     "qwen3.8": Qwen38,
+    "robust": Robust,
 }
 """Native renderers by name: (engine, template arguments) -> renderer. `render_prompt(robust=True)` takes the one named
 `robust`, whatever the format."""

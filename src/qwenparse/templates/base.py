@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from .continuation import continue_turn, cut_at_marker, mark_final
 from .engines import Engine
 from .messages import UNDEFINED, Message
-from .pieces import Keep, Pieces, Splice
+from .pieces import Framed, Keep, Pieces, Splice, cut
 
 
 class Renderer:
@@ -66,6 +66,14 @@ class Renderer:
 
     # what all share
 
+    def trimmed(self, text: str) -> str:
+        """`text` trimmed as the engine trims, frames kept."""
+        if type(text) is not Framed:
+            return self.trim(text)
+        kept = self.trim(text)
+        start = text.index(kept)
+        return cut(text, start, start + len(kept))
+
     def render(
         self,
         messages: Sequence[Message],
@@ -90,12 +98,19 @@ class Renderer:
         p.begin_turn()
         p.add("gen_prefix", self.gen_prefix())
 
-    def follow(self, p: Pieces, messages: Sequence[Message], splice: Splice | None = None) -> None:
+    def follow(
+        self,
+        p: Pieces,
+        messages: Sequence[Message],
+        splice: Splice | None = None,
+        turn: Message | None = None,
+    ) -> None:
         """Writes the messages behind an assistant turn that `p` already ends with, in time proportional to them.
 
-        `p` may be fresh; only its counters (`images`, `videos`) and `has_query` are read.
+        `p` may be fresh; only its counters (`images`, `videos`), `has_query` and `thinking` are read. `turn`: the
+        message of that turn, if known; the robust policy binds tool results to its calls. Indices in notes count it.
         """
-        turn_and_new: list[Message] = [{"role": "assistant", "content": ""}, *messages]
+        turn_and_new: list[Message] = [turn or {"role": "assistant", "content": ""}, *messages]
         query = self.find_query(turn_and_new)
         if query is not None:
             p.has_query = True

@@ -80,7 +80,7 @@ def cut(text: str, start: int, end: int) -> str:
 class Pieces:
     """The growing prompt. `marks[k]` is the place where the k-th rendered message begins."""
 
-    __slots__ = ("has_query", "head_end", "images", "marks", "notes", "open", "special", "text", "videos")
+    __slots__ = ("has_query", "head_end", "images", "marks", "notes", "open", "special", "text", "thinking", "videos")
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -91,6 +91,8 @@ class Pieces:
         self.images = 0
         self.videos = 0
         self.has_query = True
+        self.thinking: bool | None = None
+        """Whether thinking is on, where messages may change it; None where only arguments decide."""
         self.open: int | None = None
         """The place where the gen_prefix of the open turn begins; None while no turn is open."""
 

@@ -121,14 +121,6 @@ class Qwen35(Renderer):
         joined = "".join(parts)
         return Framed(joined, frames) if frames else joined
 
-    def trimmed(self, text: str) -> str:
-        """`text` trimmed as the engine trims, frames kept."""
-        if type(text) is not Framed:
-            return self.trim(text)
-        kept = self.trim(text)
-        start = text.index(kept)
-        return cut(text, start, start + len(kept))
-
     def text_of(self, p: Pieces, content: Any) -> str:
         return self.content(p, content)
 
