@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fuzz import grammar
 from fuzz.settings import HEADER
+from qwenparse.testing import grammar
 
 Native = Callable[[bytes, int], bytes]
 

@@ -5,7 +5,9 @@ Every text is put behind two headers (settings.py): the defaults, and one chosen
 
 from __future__ import annotations
 
+import argparse
 import hashlib
+import itertools
 import json
 import lzma
 import random
@@ -13,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fuzz import grammar
 from fuzz.build import ROOT, WORK
+from qwenparse.testing import grammar
 
 CORPORA = ROOT / "fuzz" / "corpora"
 HEADER = 4
@@ -93,3 +95,30 @@ def write(folder: Path, texts: Iterator[bytes] | list[bytes]) -> int:
             (folder / hashlib.sha1(data).hexdigest()).write_bytes(data)
             count += 1
     return count
+
+
+def dictionary() -> str:
+    """The lexemes of the grammar as a libFuzzer dictionary."""
+    lines = ["# Made by `python -m fuzz.seeds --dict`."]
+    for lexeme in dict.fromkeys(grammar.LEXEMES):
+        shown = "".join(
+            f"\\x{b:02x}" if b < 0x20 or b > 0x7E or chr(b) in '"\\' else chr(b)
+            for b in lexeme.encode("utf-8", "surrogatepass")
+        )
+        lines.append(f'"{shown}"')
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dict", action="store_true", help="write fuzz/qwen.dict")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print N completions of the grammar")
+    args = parser.parse_args()
+    if args.dict:
+        (ROOT / "fuzz" / "qwen.dict").write_text(dictionary(), encoding="utf-8")
+    for text in itertools.islice(generated(args.show), args.show):
+        print(repr(text.decode("utf-8", "surrogatepass")))
+
+
+if __name__ == "__main__":
+    main()

@@ -3,18 +3,13 @@
 `Grammar` writes completions after the grammar of docs/format.md and, with probability `mischief` at every choice, one
 of the faults listed there. `mutate` changes given bytes: drops a tag, a `>`, a newline, doubles a call, cuts, splices.
 Both are deterministic functions of their `random.Random`; `ByteRandom` is one that is driven by bytes.
-
-    python -m fuzz.grammar --dict > fuzz/qwen.dict      # the dictionary, made from LEXEMES
-    python -m fuzz.grammar --count 5 --seed 1           # a look at some completions
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
-import sys
 from collections.abc import Callable, Sequence
 
 NAMES = (
@@ -436,37 +431,3 @@ def crossover(rng: random.Random, one: bytes, two: bytes, max_size: int = 1 << 2
     head = one[: rng.choice(a)] if a else one[: rng.randrange(len(one) + 1)]
     tail = two[rng.choice(b) :] if b else two[rng.randrange(len(two) + 1) :]
     return (head + tail)[:max_size]
-
-
-# ------------------------------------------------------------------------------------------------------- dictionary
-
-
-def dictionary() -> str:
-    """`LEXEMES` as a libFuzzer dictionary."""
-    lines = ["# Made by `python -m fuzz.grammar --dict`."]
-    for lexeme in dict.fromkeys(LEXEMES):
-        shown = "".join(
-            f"\\x{b:02x}" if b < 0x20 or b > 0x7E or chr(b) in '"\\' else chr(b)
-            for b in lexeme.encode("utf-8", "surrogatepass")
-        )
-        lines.append(f'"{shown}"')
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dict", action="store_true", help="print the dictionary")
-    parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--mischief", type=float, default=0.12)
-    args = parser.parse_args()
-    if args.dict:
-        sys.stdout.write(dictionary())
-        return
-    grammar = Grammar(random.Random(args.seed), args.mischief)
-    for _ in range(args.count):
-        print(repr(grammar.completion()))
-
-
-if __name__ == "__main__":
-    main()
