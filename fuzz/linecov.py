@@ -1,7 +1,7 @@
 """Line coverage of the .pyx by the test suite: python -m fuzz.linecov [--fail-under 97] [PYTEST-ARGUMENTS]
 
-Builds the core with line tracing in its own tree and lists the lines that no test reaches. A line that cannot be reached
-is excused by a comment `# no cover: REASON` on it; excused lines count as covered and are listed with their reasons.
+Builds the core with line tracing in its own tree and lists the lines that no test reaches. A line that cannot be
+reached is excused by a comment `# no cover: REASON` on it: it counts as covered and is listed with its reason.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def main() -> int:
         "no:cacheprovider",
     ]
     coverage = [sys.executable, "-m", "coverage"]
-    code = subprocess.run([*coverage, "run", f"--rcfile={config}", "-m", "pytest", *tests, *rest], cwd=path.parent, env=env).returncode  # fmt: skip
+    command = [*coverage, "run", f"--rcfile={config}", "-m", "pytest", *tests, *rest]
+    code = subprocess.run(command, cwd=path.parent, env=env).returncode
     if code != 0:
         return code
     report = folder / "report.json"

@@ -49,7 +49,8 @@ def main() -> int:
         QWENPARSE_SANITIZED=what,
     )
     where = "import qwenparse._core as c; print(c.__file__)"
-    loaded = subprocess.run([sys.executable, "-c", where], env=env | {"ASAN_OPTIONS": "detect_leaks=0"}, capture_output=True, text=True, cwd=ROOT)  # fmt: skip
+    quiet = env | {"ASAN_OPTIONS": "detect_leaks=0"}
+    loaded = subprocess.run([sys.executable, "-c", where], env=quiet, capture_output=True, text=True, cwd=ROOT)
     if not loaded.stdout.startswith(str(path)):
         raise SystemExit(f"the instrumented core was not the one imported: {loaded.stdout or loaded.stderr}")
     command = ["-m", "fuzz.leaks"] if what == "leaks" else ["-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from qwenparse import Policy
+from qwenparse import Policy, ToolSet
 from qwenparse.formats import POLICY_VALUES
 
 HEADER = 4
@@ -39,6 +39,7 @@ _RICH: list[dict[str, Any]] = [
 ]
 _RICH[1]["function"]["parameters"]["$defs"] = {"opts": {"type": "object"}}
 TOOLS: tuple[list[dict[str, Any]] | None, ...] = (None, _RICH, [_tool("sh", cmd={"type": "string"})], [])
+TOOLSETS = tuple(ToolSet.of(tools) for tools in TOOLS)
 
 STARTS: tuple[tuple[str, Literal["reasoning", "content", "auto"] | None], ...] = (
     ("qwen3.5", None),
@@ -53,12 +54,12 @@ STARTS: tuple[tuple[str, Literal["reasoning", "content", "auto"] | None], ...] =
 STOPS: tuple[Literal["im_end", "other_stop", "none"], ...] = ("im_end", "none", "other_stop", "none")
 
 # One bit for each alternative of each policy; the first value of a field is its default.
-_ALTERNATIVES = [(field, value) for field, values in POLICY_VALUES.items() for value in values[1:]]
+ALTERNATIVES = tuple((field, value) for field, values in POLICY_VALUES.items() for value in values[1:])
 
 
 def _policy(byte: int) -> Policy:
     chosen: dict[str, Any] = {}
-    for bit, (field, value) in enumerate(_ALTERNATIVES[:8]):
+    for bit, (field, value) in enumerate(ALTERNATIVES):
         if byte >> bit & 1:
             chosen[field] = value
     return Policy(**chosen)
