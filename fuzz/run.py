@@ -23,7 +23,7 @@ from pathlib import Path
 
 from fuzz import process, seeds, triage
 from fuzz.build import ROOT, WORK, build
-from fuzz.targets import NAMES, load_facts
+from fuzz.targets import NAMES, facts
 
 MODULES = re.compile(r"INFO: Loaded (\d+) modules\s+\((\d+) inline 8-bit counters\)")
 EDGES = re.compile(r"cov: (\d+)")
@@ -44,6 +44,7 @@ class Result:
     kind: str
     mutator: str
     executions: int
+    mean_bytes: float
     seconds: float
     cpu: float
     counters: int
@@ -81,6 +82,7 @@ def campaign(
     for folder in (corpus, artifacts, status.parent):
         folder.mkdir(parents=True, exist_ok=True)
     status.unlink(missing_ok=True)
+    status.with_suffix(".inputs").unlink(missing_ok=True)
     arguments = [str(corpus)]
     if seeds_of != "none":
         arguments += [str(p) for p in seeds.folders(seeds_of)]
@@ -113,6 +115,7 @@ def campaign(
         kind=kind,
         mutator=mutator,
         executions=int(executed[1]) if executed else max(map(int, re.findall(r"^#(\d+)", log, re.M)), default=0),
+        mean_bytes=_mean(status.with_suffix(".inputs")),
         seconds=wall,
         cpu=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         counters=int(modules[2]) if modules else 0,
@@ -126,8 +129,15 @@ def campaign(
     return result
 
 
+def _mean(path: Path) -> float:
+    if not path.exists():
+        return 0.0
+    seen = json.loads(path.read_text(encoding="utf-8"))
+    return float(seen["bytes"] / seen["inputs"])
+
+
 def _check(result: Result, code: int, status: Path) -> None:
-    native, floor = load_facts(result.target)
+    native, floor, _ = facts(result.target)
     tail = "\n" + result.log[-2000:]
     if code != 0:
         raise CampaignError(f"{result.target}: the process ended with status {code}{tail}")
@@ -138,9 +148,9 @@ def _check(result: Result, code: int, status: Path) -> None:
     if result.mutator != "none":
         if MUTATOR not in result.log or not status.exists():
             raise CampaignError(f"{result.target}: the custom mutator was not active{tail}")
-        facts = json.loads(status.read_text(encoding="utf-8"))
-        if not facts["calls"] or (result.mutator == "live" and not facts["model_calls"]):
-            raise CampaignError(f"{result.target}: the mutator did nothing: {facts}")
+        did = json.loads(status.read_text(encoding="utf-8"))
+        if not did["calls"] or (result.mutator == "live" and not did["model_calls"]):
+            raise CampaignError(f"{result.target}: the mutator did nothing: {did}")
 
 
 def _add(result: Result) -> None:
@@ -197,8 +207,8 @@ def main() -> None:
             plant=args.plant,
             quiet=args.quiet,
         )
-        facts = {k: v for k, v in asdict(result).items() if k != "log"}
-        print(json.dumps(facts | {"rate": round(result.rate)}), flush=True)
+        row = {k: round(v, 1) if isinstance(v, float) else v for k, v in asdict(result).items() if k != "log"}
+        print(json.dumps(row | {"rate": round(result.rate)}), flush=True)
         if result.artifact:
             found += 1
             if not args.plant:

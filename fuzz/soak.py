@@ -112,9 +112,8 @@ def main() -> None:
             inputs, size = inputs + 1, size + len(body)
     found = failures.report()
     seconds = time.monotonic() - started
-    print(
-        f"{inputs} texts, {size / max(inputs, 1):.0f} bytes each, {failures.checks} checks, {found} failures, {seconds:.0f} s"
-    )
+    mean = size / max(inputs, 1)
+    print(f"{inputs} texts, {mean:.0f} bytes each, {failures.checks} checks, {found} failures, {seconds:.0f} s")
     sys.exit(1 if found or not inputs else 0)
 
 

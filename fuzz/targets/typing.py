@@ -6,7 +6,7 @@ from fuzz import checks
 from fuzz.settings import settings
 
 NATIVE = True
-BYTECODE = "qwenparse.values"
+BYTECODE = ("qwenparse.values",)
 MIN_EDGES = 1
 
 KEYS = (b"path", b"n", b"ids", b"opts", b"ok", b"maybe", b"other", b"cmd")
