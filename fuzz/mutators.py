@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fuzz.settings import HEADER
-from qwenparse.testing import grammar
+from qwenparse import _grammar as grammar
 
 Native = Callable[[bytes, int], bytes]
 

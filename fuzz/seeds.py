@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.build import ROOT, WORK
-from qwenparse.testing import grammar
+from qwenparse import _grammar as grammar
 
 CORPORA = ROOT / "fuzz" / "corpora"
 HEADER = 4
