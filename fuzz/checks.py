@@ -19,14 +19,11 @@ from qwenparse import (
     Parser,
     Policy,
     ToolCall,
-    ToolCallEnd,
-    ToolCallStart,
     Turn,
     parse,
     render,
 )
-from qwenparse.testing import normalize
-from qwenparse.values import ArgumentsJSON
+from qwenparse.testing import Accumulated, normalize
 
 STOP_TEXT = {"im_end": "<|im_end|>", "other_stop": "<|endoftext|>", "none": ""}
 VALUE_ISSUES = ("type-mismatch", "duplicate-parameter")
@@ -145,42 +142,24 @@ def accumulated(s: Settings, body: bytes, way: int, *, steps: int = 48) -> None:
     """I3, I7, I8: deltas add up to the turn, at every step if there are few; JSON pieces to the calls' JSON texts."""
     pieces = cuttings(s, body, way)
     p = DeltaParser(s.format, tools=TOOLSETS[s.tools], start=s.start, policy=s.policy)
-    json_of = ArgumentsJSON(TOOLSETS[s.tools])
-    reasoning, content = "", ""
-    texts: list[str] = []
-    ended: list[bool] = []
-    issues = 0
-
-    def add(delta: Any) -> None:
-        nonlocal reasoning, content, issues
-        if delta is None:
-            return
-        assert delta, "an empty delta"
-        reasoning += delta.reasoning or ""
-        content += delta.content or ""
-        issues += len(delta.issues)
-        for event in delta.calls:
-            if isinstance(event, ToolCallStart):
-                assert event.index == len(texts)
-                texts.append("")
-            texts[event.index] += json_of.feed(event)
-            if isinstance(event, ToolCallEnd):
-                ended.append(event.complete)
-
+    sum_ = Accumulated(p)
     for piece in pieces:
-        add(p.feed(piece))
+        delta = p.feed(piece)
+        assert delta is None or delta, "an empty delta"
+        sum_.add(delta)
         if len(pieces) <= steps:
-            turn = p.turn
-            assert (turn.reasoning or "", turn.content or "", len(turn.calls)) == (reasoning, content, len(texts))
-            assert len(render(turn)) + len(p.held) == p.position
-    add(p.close(stop=s.stop))
+            _sofar(sum_, p)
+    sum_.add(p.close(stop=s.stop))
+    sum_.same_as(p.turn)
+    assert p.turn == whole(s, body)
+
+
+def _sofar(sum_: Accumulated, p: DeltaParser) -> None:
     turn = p.turn
-    assert (turn.reasoning or "", turn.content or "") == (reasoning, content)
-    assert ended == [c.complete for c in turn.calls] or len(ended) == len(turn.calls) - 1
-    assert texts == [c.arguments_json for c in turn.calls], f"{texts} is not {[c.arguments_json for c in turn.calls]}"
-    assert issues == len([i for i in turn.issues if i.code not in VALUE_ISSUES])
-    assert turn == whole(s, body)
-    typed(turn)
+    assert (turn.reasoning or "", turn.content or "") == (sum_.reasoning, sum_.content)
+    assert [(c.name, c.id, c.complete) for c in turn.calls] == [(c["name"], c["id"], c["complete"]) for c in sum_.calls]
+    assert [list(map(list, c.arguments_recorded)) for c in turn.calls] == [c["recorded"] for c in sum_.calls]
+    assert len(render(turn)) + len(p.held) == p.position
 
 
 def typed(turn: Turn) -> None:

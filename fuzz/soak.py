@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from fuzz import checks, seeds, targets
 from fuzz.build import WORK
 from fuzz.settings import HEADER, Settings, settings
-from qwenparse.testing import Grammar, mutate
+from qwenparse._grammar import Grammar, mutate
 
 WAYS = (0, 1, 2, 3, 6, 7, 42, 43)
 """Cut bytes: characters, bytes, then random places in text and in bytes."""
