@@ -23,14 +23,15 @@ ALLOWED: dict[str, set[str]] = {
     "values": {"schema", "_core"},
     "turn": {"_core", "formats", "schema", "values", "utf8", "replay"},
     "start": {"formats", "tokens"},
-    "tokens": {"errors", "formats", "turn"},
+    "tokens": {"errors", "formats", "turn", "utf8"},
     "encode": {"errors", "tokens", "templates"},
-    "templates": {"errors", "formats"},
-    "ollama": {"errors", "_core", "templates"},
+    "templates": {"errors", "formats", "start"},
+    "ollama": {"errors", "formats", "_core", "templates"},
     "replay": {"errors", "formats", "_core", "schema", "turn", "values", "utf8"},
     "prompt": {"errors", "formats", "templates", "encode", "tokens", "turn", "replay"},
     "adapters": {"errors", "formats", "_core", "schema", "values", "turn", "utf8", "start", "tokens", "ollama"},
-    "testing": {"_core", "formats", "turn", "utf8", "values"},
+    "_grammar": set(),
+    "testing": {"_core", "_grammar", "formats", "turn", "utf8", "values"},
 }
 APPLICATIONS = {"cli", "server", "bulk"}
 EXTRAS = {

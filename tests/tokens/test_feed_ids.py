@@ -280,14 +280,17 @@ def test_many_streams_interleaved(encoders: dict[str, Encoder]) -> None:
 
 
 LIVE = """
-import resource, sys
+import os
 import qwenparse
 from qwenparse.schema import ToolSet
 from qwenparse.tokens import TokenTable
 
 tools = ToolSet.of([{"type": "function", "function": {"name": "f"}}])
 table = TokenTable.from_ranks({bytes([b]): b for b in range(256)}, {"<tool_call>": 302})
-unit = 1 if sys.platform == "darwin" else 1024
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 def parsers(count):
     made = [qwenparse.Parser("qwen3.6", tools=tools, tokens=table, record=False) for _ in range(count)]
@@ -297,9 +300,9 @@ def parsers(count):
     return made
 
 warm = parsers(100)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+before = resident()
 live = parsers(20_000)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit - before) / len(live))
+print((resident() - before) / len(live))
 """
 
 
