@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from . import _core
 from ._core import (
+    AnyEvent,
     ArgumentDelta,
     ArgumentEnd,
     ArgumentStart,
@@ -21,19 +25,42 @@ from ._core import (
 )
 from .errors import FormatError, ParserClosed, QwenParseError, ReplayError, TemplateError
 from .formats import Format, Kind, Policy, State, get_format
-from .prompt import Prompt, Segment, render_prompt
-from .replay import digest, reasoning_digest
 from .schema import ToolSet
 from .start import open_turn
 from .turn import Span, ToolCall, Turn, render
 
+if TYPE_CHECKING:
+    from .prompt import Prompt, Segment, render_prompt
+    from .replay.digest import digest, reasoning_digest
+
 _core.install(ToolSet.of, Turn, open_turn)
+
+_LATER = {
+    "Prompt": "prompt",
+    "Segment": "prompt",
+    "digest": "replay",
+    "reasoning_digest": "replay",
+    "render_prompt": "prompt",
+}
+"""Public names whose modules are imported when they are first used: a server that only parses never loads them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __version__ = "0.1.0"
 __all__ = [
-    "ArgumentDelta", "ArgumentEnd", "ArgumentStart", "ContentDelta", "Delta", "DeltaParser", "Event", "Format",
+    "AnyEvent", "ArgumentDelta", "ArgumentEnd", "ArgumentStart", "ContentDelta", "Delta", "DeltaParser", "Event", "Format",
     "FormatError", "Issue", "Kind", "Markup", "Parser", "ParserClosed", "Policy", "Prompt", "QwenParseError",
     "ReasoningDelta", "ReplayError", "Segment", "Span", "State", "TemplateError", "ToolCall", "ToolCallEnd",
-    "ToolCallStart", "ToolSet", "Turn", "digest", "get_format", "open_turn", "parse", "reasoning_digest",
-    "render", "render_prompt",
+    "ToolCallStart", "ToolSet", "Turn", "digest", "get_format", "open_turn", "parse", "reasoning_digest", "render",
+    "render_prompt",
 ]  # fmt: skip

@@ -11,6 +11,8 @@ AnyEvent: TypeAlias = (
     ReasoningDelta | ContentDelta | ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd | Markup | Issue
 )
 
+CallEvent: TypeAlias = ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd
+
 @disjoint_base
 class Event:
     @property
@@ -110,7 +112,7 @@ class Delta:
         self,
         reasoning: str | None = None,
         content: str | None = None,
-        calls: tuple[Event, ...] = (),
+        calls: tuple[CallEvent, ...] = (),
         issues: tuple[Issue, ...] = (),
     ) -> None: ...
     @property
@@ -118,7 +120,7 @@ class Delta:
     @property
     def content(self) -> str | None: ...
     @property
-    def calls(self) -> tuple[Event, ...]: ...
+    def calls(self) -> tuple[CallEvent, ...]: ...
     @property
     def issues(self) -> tuple[Issue, ...]: ...
     def __bool__(self) -> bool: ...
@@ -184,6 +186,7 @@ class _Machine:
     def turn(self) -> Turn: ...
     def _recorded(self) -> tuple[str, list[tuple[int, int, int, int]], list[Any], list[int] | None, bool]: ...
     def _settings(self) -> tuple[Start, int, Any, bool]: ...
+    def _origin(self) -> Any: ...
 
 @final
 class Parser(_Machine):
@@ -233,10 +236,14 @@ def _make(cls: type[Any], raw: str, start: int, number: int, value: Any, extra: 
 def _replay(
     format: Format | str,
     gen_prefix: Any,
-    pieces: Any,
+    text: str,
     stop: Stop,
     *,
-    by_ids: bool = False,
+    prefixed: bool | None = None,
     stop_text: str | None = None,
+    trailing: str = "",
+    evidence: Any = None,
+    unknown: Any = (),
+    ids: Any = None,
     **settings: Any,
 ) -> Turn: ...

@@ -3263,5 +3263,5 @@ def _replay(format, gen_prefix, text, stop, *, prefixed=None, stop_text=None, tr
     return m.turn
 
 
-AnyEvent = (ReasoningDelta | ContentDelta | ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd
-            | Markup | Issue)
+CallEvent = ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd
+AnyEvent = ReasoningDelta | ContentDelta | CallEvent | Markup | Issue

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import replay, values
+from . import values
 from ._core import Issue
 from .formats import ISSUE_CODES, KINDS, UNCLEAN, Dialect, Format, Kind, Policy, Stop
 from .schema import Tool, ToolSet
 from .utf8 import to_bytes
 
 if TYPE_CHECKING:
+    from . import replay
     from ._core import DeltaParser, Parser
 
 # The machine's zero-width records follow the kinds.
@@ -267,15 +268,21 @@ class Turn:
 
     @cached_property
     def _digests(self) -> tuple[str, str]:
+        from . import replay
+
         return replay.turn_digests(self)
 
     def to_blob(self, *, key: replay.Keys = None) -> bytes:
         """The turn as bytes, for a store or an opaque field that a client sends back; see `replay.dump_turn`."""
+        from . import replay
+
         return replay.dump_turn(self, key)
 
     @classmethod
     def from_blob(cls, blob: bytes, /, *, key: replay.Keys = None) -> Turn:
         """The turn of such bytes, read again. Raises `ReplayError` for a blob that fails its checks."""
+        from . import replay
+
         return replay.load_turn(blob, key)
 
     def _compared(self) -> tuple[Any, ...]:

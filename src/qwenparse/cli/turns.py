@@ -56,7 +56,7 @@ def _turn(row: dict[str, Any], name: str) -> Recorded:
     pieces = row.get("pieces")
     return Recorded(
         name,
-        row["text"] if "text" in row else "".join(pieces),
+        row["text"] if "text" in row else "".join(pieces or ()),
         pieces,
         row.get("format"),
         row.get("gen_prefix", ""),
