@@ -22,6 +22,7 @@ from ._core import (
 from .errors import FormatError, ParserClosed, QwenParseError, ReplayError, TemplateError
 from .formats import Format, Kind, Policy, State, get_format
 from .prompt import Prompt, Segment, render_prompt
+from .replay import digest, reasoning_digest
 from .schema import ToolSet
 from .start import open_turn
 from .turn import Span, ToolCall, Turn, render
@@ -33,5 +34,6 @@ __all__ = [
     "ArgumentDelta", "ArgumentEnd", "ArgumentStart", "ContentDelta", "Delta", "DeltaParser", "Event", "Format",
     "FormatError", "Issue", "Kind", "Markup", "Parser", "ParserClosed", "Policy", "Prompt", "QwenParseError",
     "ReasoningDelta", "ReplayError", "Segment", "Span", "State", "TemplateError", "ToolCall", "ToolCallEnd",
-    "ToolCallStart", "ToolSet", "Turn", "get_format", "open_turn", "parse", "render", "render_prompt",
+    "ToolCallStart", "ToolSet", "Turn", "digest", "get_format", "open_turn", "parse", "reasoning_digest",
+    "render", "render_prompt",
 ]  # fmt: skip

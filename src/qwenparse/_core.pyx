@@ -642,9 +642,11 @@ cdef class _Machine:
     cdef list pieces
     cdef list carry                 # events of a call begun in the prefix
     cdef readonly str gen_prefix
+    cdef object prefixed            # None: no prefix was read; else whether it chose the start
     cdef str stop
     cdef object turn_cache
     cdef object unknown_ids
+    cdef list marked                # every position of `certain`, while recording
     cdef readonly Py_ssize_t work   # characters looked at in the slow path, for tests of linearity
 
     # input
@@ -760,9 +762,11 @@ cdef class _Machine:
         self.pieces = []
         self.carry = None
         self.gen_prefix = ""
+        self.prefixed = None
         self.stop = None
         self.turn_cache = None
         self.unknown_ids = None
+        self.marked = []
         self.work = 0
         self.fed = 0
         self.n_pending = 0
@@ -2486,6 +2490,8 @@ cdef class _Machine:
                 self.certain_capacity = capacity
         self.certain[self.n_certain] = position
         self.n_certain += 1
+        if self.record:
+            self.marked.append(position)
         return 0
 
     cdef int _input_ids(self, ids) except -1:
@@ -2702,6 +2708,7 @@ cdef class _Machine:
         cdef list events
         cdef Py_ssize_t k
         cdef Event e
+        self.prefixed = bool(default_start)
         if default_start:
             self.state = S_CONTENT
             self.fresh = FRESH_CONTENT if self.format.start == "content" else FRESH_AUTO
@@ -2820,6 +2827,13 @@ cdef class _Machine:
     def _settings(self):
         """What it takes to read this turn again."""
         return self.start, self.max_held, self.tokens, self.by_id
+
+    def _origin(self):
+        """How the reading began, beside the settings: `prefixed`, and what ids said about tags.
+
+        That is None, or (the tags with an id of their own, as bits; the positions where such an id was fed).
+        """
+        return self.prefixed, (self.id_tags, tuple(self.marked)) if self.by_id else None
 
     def _recorded(self):
         """What a Turn is made of: raw, records (kind, aux, start, end), strings, ids."""
@@ -2941,9 +2955,11 @@ cdef class _Machine:
         self.pieces = None if o.pieces is None else o.pieces.copy()
         self.carry = None if o.carry is None else o.carry.copy()
         self.gen_prefix = o.gen_prefix
+        self.prefixed = o.prefixed
         self.stop = o.stop
         self.turn_cache = o.turn_cache
         self.unknown_ids = None if o.unknown_ids is None else o.unknown_ids.copy()
+        self.marked = None if o.marked is None else o.marked.copy()
         self.work = o.work
         self.fed = o.fed
         memcpy(self.pending, o.pending, 4)
@@ -3214,17 +3230,36 @@ def parse(text, format, *, tools=None, start=None, policy=None, stop="none", **s
     return m.turn
 
 
-def _replay(format, gen_prefix, pieces, stop, *, by_ids=False, stop_text=None, **settings):
-    """A Turn from its record: the prefix, then text or ids, then the end."""
+def _replay(format, gen_prefix, text, stop, *, prefixed=None, stop_text=None, trailing="", evidence=None, unknown=(),
+            ids=None, **settings):
+    """A Turn from its record: the prefix, the text as `str`, then the end.
+
+    `prefixed` and `evidence` are those of `_origin`, `unknown` are the (position, text) of ids without bytes, in order; `ids` are
+    kept with the turn.
+    """
     cdef _Machine m = _Recorder(format, **settings)
-    if gen_prefix is not None:
-        m._prefix(gen_prefix, settings.get("start") is None)
-    if by_ids:
-        m._input_ids(pieces)
-    else:
-        m._input_object(pieces)
-    if m.stop is None:
-        m._close(stop, stop_text)
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t position
+    if evidence is not None:
+        m.by_id = True
+        m.id_tags = evidence[0]
+    if prefixed is not None:
+        m._prefix(gen_prefix, prefixed)
+    if evidence is not None:
+        for position in evidence[1]:
+            m._mark_certain(position)
+    m._may_feed(FED_STR)
+    for position, note in unknown:
+        m._input(text[at:position])
+        m._later(m.base + m.n, "unknown-token", note)
+        at = position
+    m._input(text[at:] if at else text)
+    m._finish(stop, formats.IM_END if stop == "im_end" else formats.ENDOFTEXT if stop_text is None else stop_text)
+    m._append_region(trailing, K_TRAILING)
+    if ids is not None:
+        for position in ids:
+            m._record_id(<unsigned int> position)
+        m.fed = FED_IDS
     return m.turn
 
 

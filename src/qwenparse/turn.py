@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import values
+from . import replay, values
 from ._core import Issue
 from .formats import ISSUE_CODES, KINDS, UNCLEAN, Dialect, Format, Kind, Policy, Stop
 from .schema import Tool, ToolSet
@@ -150,6 +150,7 @@ class Turn:
         self.policy = parser.policy
         self.tools = parser.tools
         self.settings = parser._settings()
+        self.origin = parser._origin()
         self.token_ids = None if ids is None else tuple(ids)
         self._read(records, strings, parser.max_held)
 
@@ -251,6 +252,31 @@ class Turn:
                 for c in self.tool_calls
             ]
         return message
+
+    def digest(self) -> str:
+        """32 hexadecimal digits: a hash of content, names and arguments, whatever a client does to their spelling.
+
+        Equal to `qwenparse.digest` of the messages that a client makes of the turn. Of a continued turn it is that of
+        the joined text.
+        """
+        return self._digests[0]
+
+    def reasoning_digest(self) -> str:
+        """The same of the reasoning, which is not in `digest`: many clients drop it."""
+        return self._digests[1]
+
+    @cached_property
+    def _digests(self) -> tuple[str, str]:
+        return replay.turn_digests(self)
+
+    def to_blob(self, *, key: replay.Keys = None) -> bytes:
+        """The turn as bytes, for a store or an opaque field that a client sends back; see `replay.dump_turn`."""
+        return replay.dump_turn(self, key)
+
+    @classmethod
+    def from_blob(cls, blob: bytes, /, *, key: replay.Keys = None) -> Turn:
+        """The turn of such bytes, read again. Raises `ReplayError` for a blob that fails its checks."""
+        return replay.load_turn(blob, key)
 
     def _compared(self) -> tuple[Any, ...]:
         return self.gen_prefix, self.raw, self.closed, self.spans, self.calls
