@@ -90,18 +90,31 @@ class Renderer:
         p.begin_turn()
         p.add("gen_prefix", self.gen_prefix())
 
-    def follow(self, p: Pieces, messages: Sequence[Message], splice: Splice | None = None) -> None:
+    def follow(
+        self,
+        p: Pieces,
+        messages: Sequence[Message],
+        splice: Splice | None = None,
+        turn: Message | None = None,
+    ) -> None:
         """Writes the messages behind an assistant turn that `p` already ends with, in time proportional to them.
 
-        `p` may be fresh; only its counters (`images`, `videos`) and `has_query` are read.
+        `p` may be fresh; only its counters (`images`, `videos`), `has_query` and `thinking` are read. `turn`: the
+        message of that turn, if known; the robust policy binds tool results to its calls. Indices in notes count it.
         """
-        turn_and_new: list[Message] = [{"role": "assistant", "content": ""}, *messages]
+        turn_and_new: list[Message] = [turn or {"role": "assistant", "content": ""}, *messages]
         query = self.find_query(turn_and_new)
         if query is not None:
             p.has_query = True
         elif p.has_query:
             query = 0
         self.body(p, turn_and_new, 1, self.no_query(turn_and_new) if query is None else query, splice)
+
+    def continue_with(self, p: Pieces, messages: Sequence[Message], turn: Message) -> None:
+        """Writes the messages behind the turn that `p` ends with, and opens the next one."""
+        self.follow(p, messages, turn=turn)
+        p.open = None
+        self.open_turn(p)
 
     def continue_final(
         self, messages: Sequence[Message], tools: Any, field: str | bool, *, splice: Splice | None = None
