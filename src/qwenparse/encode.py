@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .errors import FormatError
@@ -77,11 +77,12 @@ def encode_segments(
     tokenizer: Any,
     *,
     specials_in_data: str = "text",
-    raw_ids: Callable[[Segment], Sequence[int] | None] | None = None,
+    known: Mapping[int, tuple[Sequence[int], int]] | None = None,
 ) -> list[int]:
-    """The ids of `text`, whose gap-free cover is `segments` (see `Prompt.ids`).
+    """The ids of `text`, of which `segments` is a gap-free cover (see `Prompt.ids`).
 
-    `raw_ids` gives the sampled ids of a raw segment where they are known; the others are encoded apart.
+    `known`: where a raw turn begins -> its sampled ids, and how many code points of it they are; what is not known is
+    encoded, every raw turn apart from what stands around it.
     """
     if specials_in_data not in ("text", "template"):
         raise FormatError(f"specials_in_data={specials_in_data!r}: it takes 'text' or 'template'")
@@ -91,8 +92,12 @@ def encode_segments(
     for run in _runs(segments):
         start, end = run[0].start, run[-1].end
         if run[0].kind == "raw":
-            known = raw_ids(run[0]) if raw_ids is not None else None
-            ids += encoder.encode(text[start:end], specials=True) if known is None else known
+            if known is not None and start in known:
+                sampled, length = known[start]
+                ids += sampled
+                start += length
+            if start < end:
+                ids += encoder.encode(text[start:end], specials=True)
         elif pattern is None:
             ids += encoder.encode(text[start:end], specials=True)
         else:

@@ -111,7 +111,7 @@ def test_raw_turns_are_encoded_apart(tokenizer: Tokenizer) -> None:
     parts = [text[:raw], text[raw:-1], text[-1:]]
     ids = encode_segments(text, seam, tokenizer)
     assert ids == [id for part in parts for id in whole(tokenizer, part)] != whole(tokenizer, text)
-    known = encode_segments(text, seam, tokenizer, raw_ids=lambda segment: [1, 2] if segment.turn == "t" else None)
+    known = encode_segments(text, seam, tokenizer, known={s.start: ([1, 2], s.end - s.start) for s in seam if s.turn == "t"})
     assert known == [*whole(tokenizer, parts[0]), 1, 2, *whole(tokenizer, parts[2])]
 
 

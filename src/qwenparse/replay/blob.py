@@ -87,6 +87,26 @@ def controls_are_text(turn: Turn) -> bool:
     return not any(tokens[i] in controls for i in set(ids))
 
 
+def sampled_ids(turn: Turn) -> tuple[tuple[int, ...], int] | None:
+    """The ids that a turn was read from and how much of `raw` they are; None if it was not fed by ids.
+
+    What stands behind the stop token is left out; the stop text is not covered if its token was not fed.
+    """
+    if turn.token_ids is None:
+        return None
+    count: int | None = turn.__dict__.get("sampled")
+    ids = turn.token_ids
+    if count is None:
+        tokens = turn.settings[2]
+        if tokens is None:
+            return None
+        count = next((k for k, i in enumerate(ids) if i in tokens.stop_ids), -1) + 1
+    if not count:
+        return ids, len(body(turn))
+    stop = next(span for span in turn.spans if span.kind == "stop")
+    return ids[:count], stop.end
+
+
 def _types(tools: ToolSet, names: set[str]) -> dict[str, Any]:
     """The parameters of the tools that were called, with their types."""
     found: dict[str, Any] = {}
@@ -120,7 +140,7 @@ def dump_turn(turn: Turn, key: Keys = None) -> bytes:
     start, max_held, _, _ = turn.settings
     prefixed, evidence = turn.origin
     text = body(turn)
-    said = turn_said(turn)
+    said, sampled = turn_said(turn), sampled_ids(turn)
     head: dict[str, Any] = {
         "format": turn.format.name if FORMATS.get(turn.format.name) == turn.format else asdict(turn.format),
         "start": start,
@@ -141,6 +161,7 @@ def dump_turn(turn: Turn, key: Keys = None) -> bytes:
         "tools": sorted(turn.tools.names) if turn.tools.known else None,
         "types": _types(turn.tools, called),
         "calls": [call.id for call in turn.calls],
+        "sampled": None if sampled is None or sampled[1] == len(text) else len(sampled[0]),
         "ids": None if turn.token_ids is None else list(turn.token_ids),
         "tags": None if evidence is None else [evidence[0], *evidence[1]],
         "unknown": [[i.start, i.text] for i in turn.issues if i.code == "unknown-token"],
@@ -238,6 +259,11 @@ def _read(payload: bytes) -> tuple[Turn, dict[str, Any]]:
         start=head["start"],
         max_held=head.get("max_held", 1 << 20),
     )
+    if ids is not None:
+        sampled = head.get("sampled", 0)
+        if type(sampled) is not int or not 0 <= sampled <= len(ids) or (sampled and closed == "none"):
+            raise ValueError("sampled")
+        turn.__dict__["sampled"] = sampled
     if len(call_ids) != len(turn.calls):
         raise ValueError("calls")
     for call, call_id in zip(turn.calls, call_ids, strict=True):

@@ -1,7 +1,7 @@
-"""One spelling for every JSON value that clients hold to be the same: the form that digests are made of.
+"""One spelling for every JSON value that clients hold to be the same, for digests.
 
 Keys sorted at every level, numbers by their decimal value (`1`, `1.0`, `1e0` are one, `0.1` is not a float), of two
-equal keys the last, strings as Unicode text. Deterministic on every CPython; nothing here raises for what a client sent.
+equal keys the last, strings as Unicode text. The same on every CPython; nothing here raises for what a client sent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _decode: Final = json.JSONDecoder(
 
 
 def text_of(text: str) -> str:
-    """`text` as a client can send it over JSON: half a surrogate pair, and with it every undecodable byte, is U+FFFD."""
+    """`text` as a client sends it over JSON: half a surrogate pair, and so every undecodable byte, is U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

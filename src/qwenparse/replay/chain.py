@@ -1,7 +1,7 @@
 """The chain of a history: for every place a hash over what a client sent before it.
 
-Leading system and developer messages are not in it (they belong to the head of the prompt), nor are ids and the order in
-which tool results came back: a run of results is hashed in the order of the calls it answers.
+Leading system and developer messages are not in it (they belong to the head of the prompt), nor are ids and the order
+in which tool results came back: a run of results is hashed in the order of the calls it answers.
 """
 
 from __future__ import annotations

@@ -118,6 +118,12 @@ class Renderer:
             query = 0
         self.body(p, turn_and_new, 1, self.no_query(turn_and_new) if query is None else query, splice)
 
+    def continue_with(self, p: Pieces, messages: Sequence[Message], turn: Message) -> None:
+        """Writes the messages behind the turn that `p` ends with, and opens the next one."""
+        self.follow(p, messages, turn=turn)
+        p.open = None
+        self.open_turn(p)
+
     def continue_final(
         self, messages: Sequence[Message], tools: Any, field: str | bool, *, splice: Splice | None = None
     ) -> Pieces:

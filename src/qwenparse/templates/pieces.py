@@ -23,6 +23,9 @@ class Part(NamedTuple):
     kind: SegmentKind
     text: str
     turn: str | None = None
+    ids: Sequence[int] | None = None
+    """The sampled ids of the beginning of a raw turn, as far as `ids_end`, where they are known."""
+    ids_end: int = 0
 
 
 Splice = Callable[[int, Keep], "Sequence[Part] | None"]
@@ -80,12 +83,15 @@ def cut(text: str, start: int, end: int) -> str:
 class Pieces:
     """The growing prompt. `marks[k]` is the place where the k-th rendered message begins."""
 
-    __slots__ = ("has_query", "head_end", "images", "marks", "notes", "open", "special", "text", "thinking", "videos")
+    __slots__ = ("has_query", "head_end", "ids", "images", "marks", "notes", "open", "special", "text", "thinking",
+                 "videos")  # fmt: skip
 
     def __init__(self) -> None:
         self.text: list[str] = []
         self.marks: list[int] = []
         self.special: dict[int, tuple[SegmentKind, str | None]] = {}
+        self.ids: dict[int, tuple[Sequence[int], int]] = {}
+        """Place of a raw turn -> its sampled ids and how much of its text they are."""
         self.notes: list[Note] = []
         self.head_end = 0
         self.images = 0
@@ -118,6 +124,8 @@ class Pieces:
     def splice(self, parts: Iterable[Part]) -> None:
         """Appends a turn as generated, in place of a message."""
         for part in parts:
+            if part.ids is not None:
+                self.ids[len(self.text)] = part.ids, part.ids_end
             self.add(part.kind, part.text, part.turn)
 
     def begin_turn(self) -> None:
@@ -127,6 +135,33 @@ class Pieces:
 
     def join(self) -> str:
         return "".join(self.text)
+
+    def take_tail(self, other: Pieces) -> None:
+        """Appends what stands in `other` behind its first frame."""
+        shift = len(self.text) - 2
+        self.special.update((k + shift, kind) for k, kind in other.special.items() if k >= 2)
+        self.open = None if other.open is None else other.open + shift
+        self.text += other.text[2:]
+
+    def copy(self) -> Pieces:
+        """An independent copy."""
+        other = Pieces()
+        for name in self.__slots__:
+            value = getattr(self, name)
+            setattr(other, name, value.copy() if isinstance(value, (list, dict)) else value)
+        return other
+
+    def known_ids(self) -> dict[int, tuple[Sequence[int], int]]:
+        """Where a raw turn begins in the text -> its sampled ids and how much of it they are."""
+        if not self.ids:
+            return {}
+        found: dict[int, tuple[Sequence[int], int]] = {}
+        at = 0
+        for place, text in enumerate(self.text):
+            if place in self.ids:
+                found[at] = self.ids[place]
+            at += len(text)
+        return found
 
     def cut_open(self, length: int) -> None:
         """Shortens the text to `length` code points. The last message becomes the open turn if it is an assistant's."""
