@@ -35,10 +35,16 @@ class Server:
 
 SERVER = Server()
 OPENAI = openai_client.OpenAI(
-    api_key="none", base_url="http://host/v1", max_retries=0, http_client=httpx.Client(transport=SERVER.transport(httpx))
+    api_key="none",
+    base_url="http://host/v1",
+    max_retries=0,
+    http_client=httpx.Client(transport=SERVER.transport(httpx)),
 )
 ANTHROPIC = anthropic_client.Anthropic(
-    api_key="none", base_url="http://host", max_retries=0, http_client=httpx2.Client(transport=SERVER.transport(httpx2))
+    api_key="none",
+    base_url="http://host",
+    max_retries=0,
+    http_client=httpx2.Client(transport=SERVER.transport(httpx2)),
 )
 OLLAMA = ollama_client.Client("http://host", transport=SERVER.transport(httpx))
 USER: Any = [{"role": "user", "content": "Hi"}]

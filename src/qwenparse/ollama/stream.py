@@ -167,7 +167,8 @@ class Parser:
     def feed(self, data: str | bytes, /) -> Delta | None:
         """`add`, answered as a `DeltaParser` answers: None if the chunk gave nothing.
 
-        A call comes whole: start, one argument object (`ArgumentStart.name` is None), its JSON text, and both ends.
+        A call comes whole: start, one argument object (`ArgumentStart.name` is None), its JSON text, and both ends. A
+        call without an argument object (`arguments_json` is `null`, or `""`) has no argument.
         Raises what `add` raises.
         """
         result = self.add(data)
@@ -365,10 +366,8 @@ def _is_prefill(message: Mapping[str, Any] | None) -> bool:
 
 def _events(call: ToolCall) -> tuple[Event, ...]:
     index = call.index
-    return (
-        ToolCallStart(index, call.name, id="call_" + "".join(random.choices(_ID_CHARS, k=8))),
-        ArgumentStart(index),
-        ArgumentDelta(index, call.arguments_json),
-        ArgumentEnd(index, True),
-        ToolCallEnd(index, True),
-    )
+    start = ToolCallStart(index, call.name, id="call_" + "".join(random.choices(_ID_CHARS, k=8)))
+    end = ToolCallEnd(index, True)
+    if call.arguments_json in ("", "null"):  # Go could not write them, or had no map: an object without members
+        return start, end
+    return start, ArgumentStart(index), ArgumentDelta(index, call.arguments_json), ArgumentEnd(index, True), end
