@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import cases
 import lexemes
+
 from qwenparse import DeltaParser, Policy, Turn, parse
 from qwenparse.utf8 import to_bytes
 

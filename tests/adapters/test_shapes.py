@@ -9,7 +9,7 @@ import pytest
 from adapter_inputs import Input, cuts, engine_reason, inputs
 
 from qwenparse import Turn
-from qwenparse.adapters import anthropic, answer, ollama, openai, responses
+from qwenparse.adapters import answer, anthropic, ollama, openai, responses
 from qwenparse.adapters.pieces import joined, replaced
 
 

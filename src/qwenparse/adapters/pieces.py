@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from .._core import ArgumentDelta, Delta, Event, ToolCallEnd, ToolCallStart
+from .._core import ArgumentDelta, ArgumentEnd, ArgumentStart, Delta, Event, ToolCallEnd, ToolCallStart
 from ..formats import Stop
 from ..utf8 import to_bytes
 from ..values import ArgumentsJSON
@@ -119,7 +119,8 @@ class CallPieces:
 
     def cut(self, delta: Delta) -> bool:
         """Whether the delta, already fed, says that the input ended in a call (one that policy closed is no such)."""
-        return any(issue.code == "cut-call" and (issue.index is None or issue.index != self._ended) for issue in delta.issues)
+        cut = [issue.index for issue in delta.issues if issue.code == "cut-call"]
+        return bool(cut) and (cut[0] is None or cut[0] != self._ended)
 
     def feed(self, events: Sequence[Event]) -> Sequence[CallPiece]:
         if len(events) == 1 and isinstance(event := events[0], ArgumentDelta):
@@ -138,6 +139,7 @@ class CallPieces:
                 piece = CallPiece(event.index, event.id, replaced(event.name))
                 parts = []
             elif piece is None:
+                assert isinstance(event, (ArgumentStart, ArgumentDelta, ArgumentEnd, ToolCallEnd))
                 piece = CallPiece(event.index)
             if text:
                 parts.append(text)

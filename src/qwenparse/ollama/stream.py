@@ -18,12 +18,12 @@ All text is in escaped form (`goutf8`): one `str` for one byte string.
 
 from __future__ import annotations
 
-import secrets
+import random
 import string
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from .._core import ArgumentDelta, ArgumentEnd, ArgumentStart, CallEvent, Delta, ToolCallEnd, ToolCallStart
+from .._core import ArgumentDelta, ArgumentEnd, ArgumentStart, Delta, Event, ToolCallEnd, ToolCallStart
 from ..errors import FormatError, ParserClosed
 from .coerce import Tools
 from .errors import ParseError
@@ -153,11 +153,8 @@ class Parser:
         elif mode and "<" not in chunk:
             # `str.rstrip` knows all of Go's white space and more: what it leaves alone has none at its end.
             text = chunk.rstrip()
-            if text is not chunk:
+            if text is not chunk or self._space:
                 text = self._trimmed(chunk)
-            elif text and self._space:
-                text = "".join(self._space) + text
-                self._space.clear()
             if mode == CONTENT:
                 result.content = text
                 result.thinking = ""
@@ -170,7 +167,8 @@ class Parser:
     def feed(self, data: str | bytes, /) -> Delta | None:
         """`add`, answered as a `DeltaParser` answers: None if the chunk gave nothing.
 
-        A call comes whole: start, one argument object (`ArgumentStart.name` is None), its JSON text, and both ends.
+        A call comes whole: start, one argument object (`ArgumentStart.name` is None), its JSON text, and both ends. A
+        call without an argument object (`arguments_json` is `null`, or `""`) has no argument.
         Raises what `add` raises.
         """
         result = self.add(data)
@@ -198,15 +196,20 @@ class Parser:
         return chunk[0] == ">" and bool(self._call) and self._call[-1][-1] == "l"
 
     def _trimmed(self, chunk: str) -> str:
-        """What a chunk that may end in white space gives: that is kept, and what was kept before comes out."""
+        """What a chunk without tags gives: the white space at its end is kept, the one kept before comes out."""
         text = chunk.rstrip(SPACE)
         space = self._space
-        tail = chunk[len(text) :]
-        if text and space:
+        if len(text) != len(chunk):
+            tail = chunk[len(text) :]
+            if not text:
+                space.append(tail)
+                return ""
+            if space:
+                text = "".join(space) + text
+            space[:] = (tail,)
+        elif text and space:
             text = "".join(space) + text
             space.clear()
-        if tail:
-            space.append(tail)
         return text
 
     def _general(self, chunk: str, result: AddResult) -> AddResult:
@@ -361,12 +364,10 @@ def _is_prefill(message: Mapping[str, Any] | None) -> bool:
     return str(message.get("role")).lower() == "assistant" and bool(message.get("content"))
 
 
-def _events(call: ToolCall) -> tuple[CallEvent, ...]:
+def _events(call: ToolCall) -> tuple[Event, ...]:
     index = call.index
-    return (
-        ToolCallStart(index, call.name, id="call_" + "".join(secrets.choice(_ID_CHARS) for _ in range(8))),
-        ArgumentStart(index),
-        ArgumentDelta(index, call.arguments_json),
-        ArgumentEnd(index, True),
-        ToolCallEnd(index, True),
-    )
+    start = ToolCallStart(index, call.name, id="call_" + "".join(random.choices(_ID_CHARS, k=8)))
+    end = ToolCallEnd(index, True)
+    if call.arguments_json in ("", "null"):  # Go could not write them, or had no map: an object without members
+        return start, end
+    return start, ArgumentStart(index), ArgumentDelta(index, call.arguments_json), ArgumentEnd(index, True), end
