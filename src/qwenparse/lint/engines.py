@@ -26,7 +26,7 @@ def minijinja_renderer(source: str) -> Callable[[Asked], Outcome]:
 
     failure: Outcome | None = None
     environment = minijinja.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False)
-    environment.add_function("raise_exception", raise_exception)
+    environment.add_global("raise_exception", raise_exception)
     try:
         environment.add_template("template", source)
     except Exception as error:  # a template MiniJinja cannot read fails with every render
@@ -54,19 +54,12 @@ def _first_line(error: Exception) -> str:
 
 def ask_for_engines(target: Target) -> None:
     """Renders what engines are known to write differently, so that it is compared too."""
-    values = {
-        "html": _MARKUP,
-        "list": [_MARKUP],
-        "half": 0.5,
-        "whole": 1.0,
-        "small": 1e-07,
-        "big": 12345678901234567890,
-    }
-    turn = {"role": "assistant", "content": _MARKUP, "reasoning_content": "a", "tool_calls": [call(values)]}
-    result = {"role": "tool", "content": f"error {_MARKUP}"}
     described = tool(city="string")
     described["function"]["description"] = _MARKUP
-    target.render([{"role": "user", "content": "Question?"}, turn, result], [described])
+    numbers = {"half": 0.5, "whole": 1.0, "small": 1e-07, "big": 12345678901234567890}
+    for values, tools in (({"html": _MARKUP, "list": [_MARKUP]}, [described]), (numbers, [tool(city="string")])):
+        turn = {"role": "assistant", "content": _MARKUP, "reasoning_content": "a", "tool_calls": [call(values)]}
+        target.render([{"role": "user", "content": "Question?"}, turn, {"role": "tool", "content": _MARKUP}], tools)
 
 
 CONSTRUCTS = {
@@ -148,23 +141,22 @@ def difference(a: Outcome, b: Outcome) -> str | None:
         if a.text is None and b.text is None:
             return "engines-refuse-differently"
         return "engine-fails" if "engine" in (a.kind, b.kind) else "engines-refuse-differently"
-    escaped = b.text
-    for plain, code in (("<", "003c"), (">", "003e"), ("&", "0026"), ("'", "0027")):
-        escaped = escaped.replace(f"\\u{code}", plain)
-    if escaped == a.text.replace("\\u003c", "<"):
+    if _unescaped(a.text) == _unescaped(b.text):
         return "tojson-escapes"
-    return (
-        "tojson-escapes-or-numbers"
-        if escaped.replace("e-7", "e-07") == a.text.replace("\\u003c", "<")
-        else "engines-differ"
-    )
+    return "tojson-numbers" if a.text.replace("1e-07", "1e-7") == b.text else "engines-differ"
+
+
+def _unescaped(text: str) -> str:
+    for plain, code in (("<", "003c"), (">", "003e"), ("&", "0026"), ("'", "0027")):
+        text = text.replace(f"\\u{code}", plain)
+    return text
 
 
 _WHAT = {
     "engine-fails": "one engine fails where the other does not",
     "engines-refuse-differently": "one engine refuses in other words, or only one refuses",
     "tojson-escapes": "`tojson` escapes `<`, `>`, `&` and `'` under MiniJinja",
-    "tojson-escapes-or-numbers": "`tojson` escapes `<`, `>`, `&`, `'` and spells small numbers otherwise under MiniJinja",
+    "tojson-numbers": "`tojson` spells small numbers otherwise under MiniJinja: 1e-7 for 1e-07",
     "engines-differ": "the engines write different prompts",
 }
 

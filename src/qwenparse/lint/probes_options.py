@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .registry import NotApplicable, defect, probe
 from .report import Finding
 from .target import ASSISTANT, Target, call, common, tool
 
-USER = {"role": "user", "content": "Question?"}
+USER: dict[str, Any] = {"role": "user", "content": "Question?"}
 UNKNOWN_EFFORTS: tuple[Any, ...] = ("medum", "HIGH", "very_high", "none", "minimal", "", 1)
 UNKNOWN_FORMATS: tuple[Any, ...] = ("yaml", "JSON", "", 1)
 
@@ -42,7 +42,7 @@ def effort(t: Target) -> Iterator[Finding]:
         if outcome.text is not None:
             what = f"the unknown effort {value!r} is accepted in silence"
             yield defect(t, "effort-fallback", what, WRONG_EFFORT, [USER], outcome, rule="R1", reasoning_effort=value)
-    off = {"reasoning_effort": "medum", "enable_thinking": False}
+    off: dict[str, Any] = {"reasoning_effort": "medum", "enable_thinking": False}
     outcome = t.render([USER], **off)
     if outcome.text is not None:
         what = "an unknown effort is accepted in silence while thinking is off"
@@ -52,7 +52,7 @@ def effort(t: Target) -> Iterator[Finding]:
 
 @probe("format option", "R2")
 def format_option(t: Target) -> Iterator[Finding]:
-    messages = [USER, {"role": "assistant", "content": "", "tool_calls": [call({"city": "Oslo"})]}, _result("fine")]
+    messages = _call_history({"city": "Oslo"})
     names = [name for name in sorted(t.reads) if "format" in name]
     found = False
     for name in names:
@@ -167,13 +167,13 @@ def _value(t: Target, turn: str, key: str) -> str | None:
 
 @probe("empty thought", "R5")
 def empty_thought(t: Target) -> Iterator[Finding]:
-    off = {"enable_thinking": False}
+    off: dict[str, Any] = {"enable_thinking": False}
     prompt = t.render([USER], **off).text
     prefix = t.gen_prefix(prompt) if prompt else ""
     if "</think>" not in prefix:
         raise NotApplicable("the template opens no turn with an empty block")
     answer = [USER, {"role": "assistant", "content": "Done."}, {"role": "user", "content": "Next?"}]
-    called = [USER, {"role": "assistant", "content": "", "tool_calls": [call({"city": "Oslo"})]}, _result("fine")]
+    called = _call_history({"city": "Oslo"})
     for code, what, messages in (
         ("empty-block-dropped", "behind the next question", answer),
         ("empty-block-dropped-in-loop", "behind a tool result", called),
@@ -195,7 +195,7 @@ LONG = 40_000
 @probe("history length", "R6")
 def history_length(t: Target) -> Iterator[Finding]:
     cost = "prompts of one conversation change their form at that length: the whole history is read again"
-    families = {
+    families: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         "turns without a user": lambda n: [_numbered("assistant", k) for k in range(n)],
         "a question and tool calls": lambda n: [USER, *(m for k in range(n) for m in _step(k))],
         "questions and answers": lambda n: [
@@ -206,7 +206,7 @@ def history_length(t: Target) -> Iterator[Finding]:
         before = None
         length = 0
         for n in LENGTHS:
-            messages: list[dict[str, Any]] = make(n)
+            messages = make(n)
             options: dict[str, Any] = {"add_generation_prompt": False}
             if name == "turns without a user" and "no_user" in t.reads:
                 options["no_user"] = "continuation"

@@ -59,7 +59,7 @@ def markers(t: Target) -> Iterator[Finding]:
     if outcome.text is not None and OFF not in outcome.text:
         what = "there is no way to write about a marker"
         yield defect(t, "marker-no-escape", what, LOST, about, outcome, rule="R7")
-    data = [
+    data: list[dict[str, Any]] = [
         USER,
         {"role": "assistant", "content": f"see {OFF} there", "tool_calls": [call({"city": f"{OFF}"})]},
         {"role": "tool", "content": f"out {OFF} end"},
@@ -180,7 +180,8 @@ def items(t: Target) -> Iterator[Finding]:
             kind = "dropped" if body.strip() == "Look:" else "stringified"
             what = f"the item {item!r} is {kind} in silence"
             yield defect(t, f"item-{kind}", what, LOST, messages, body, rule="R10")
-    for content in ({"text": word}, 5):
+    contents: tuple[Any, ...] = ({"text": word}, 5)
+    for content in contents:
         messages = [{"role": "user", "content": content}]
         outcome = t.render(messages)
         if outcome.text is not None:
@@ -228,7 +229,7 @@ def results(t: Target) -> Iterator[Finding]:
     if t.dialect is None:
         raise NotApplicable("the template writes no calls")
     calls = [call({"city": "Oslo"}, id="first"), call({"city": "Rome"}, id="second")]
-    turn = {"role": "assistant", "content": "", "tool_calls": calls}
+    turn: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": calls}
 
     def result(text: str, id: str) -> dict[str, Any]:
         return {"role": "tool", "content": text, "tool_call_id": id}

@@ -137,8 +137,9 @@ def check_shapes(t: Target, encode: Encode | None = None) -> tuple[Shape, ...]:
             found.append(Shape(name, None, "the template writes no calls"))
             continue
         try:
-            held = canonical(t, messages, made, **options)
-            after = rendered(t, [*messages, echoed(t, made, held), *new], **options)
+            chosen = options or t.thinking
+            held = canonical(t, messages, made, **chosen)
+            after = rendered(t, [*messages, echoed(t, made, held), *new], **chosen)
             found.append(Shape(name, loss(held, after, encode)))
         except RefusedError as error:
             found.append(Shape(name, None, str(error)))

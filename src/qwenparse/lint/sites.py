@@ -236,8 +236,8 @@ def check_sites(t: Target, encode: Encode | None = None) -> tuple[tuple[Site, ..
         base = turn(TEXT, THOUGHT, made if t.dialect else ())
         after = results[:calls] if t.dialect else [NEXT]
         try:
-            held = canonical(t, [USER], base)
-            back = rendered(t, [USER, echoed(t, base, held), *after])
+            held = canonical(t, [USER], base, **t.thinking)
+            back = rendered(t, [USER, echoed(t, base, held), *after], **t.thinking)
         except RefusedError:
             continue
         if back.startswith(held.text):
@@ -252,7 +252,7 @@ def check_sites(t: Target, encode: Encode | None = None) -> tuple[tuple[Site, ..
         held = Held(held.prompt, generated, held.turns)
         message = base if variant.message is None else variant.message(base)
         try:
-            back = rendered(t, [*messages, echoed(t, message, held), *after])
+            back = rendered(t, [*messages, echoed(t, message, held), *after], **t.thinking)
         except RefusedError:
             continue
         lost = loss(held, back, encode)
@@ -283,7 +283,7 @@ def _string_keeps(t: Target, messages: list[Message], base: Message, after: list
     first, *rest = base["tool_calls"]
     as_string = {**first, "function": {**first["function"], "arguments": source}}
     try:
-        back = rendered(t, [*messages, {**base, "tool_calls": [as_string, *rest]}, *after])
+        back = rendered(t, [*messages, {**base, "tool_calls": [as_string, *rest]}, *after], **t.thinking)
     except RefusedError:
         return False
     return back.startswith(held.text)

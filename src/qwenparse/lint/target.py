@@ -138,6 +138,15 @@ class Target:
             )
         return self._dialect or None
 
+    @property
+    def thinking(self) -> dict[str, Any]:
+        """The options that make the template let a model think: none, unless it has to be asked."""
+        user = [{"role": "user", "content": "Question?"}]
+        default, asked = self.render(user).text, self.render(user, enable_thinking=True).text
+        if default and asked and "</think>" in self.gen_prefix(default) and "</think>" not in self.gen_prefix(asked):
+            return {"enable_thinking": True}
+        return {}
+
     def gen_prefix(self, text: str) -> str:
         """What a prompt ends with behind the last header of an assistant's turn."""
         at = text.rfind(ASSISTANT)
