@@ -6,7 +6,7 @@ Native renderers are exact, byte for byte, for JSON-shaped input (docs/templates
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError
 from .base import Renderer
@@ -16,6 +16,9 @@ from .qwen3_coder import Qwen3Coder, Qwen3CoderLlamaCpp
 from .qwen3_vl import Qwen3VL
 from .qwen35 import Qwen35, Qwen35Small, Qwen36, Qwen36Unsloth, Qwen38
 from .robust import Robust
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RENDERERS: Mapping[str, Callable[[Engine, Mapping[str, Any]], Renderer]] = {
     "qwen3": Qwen3,
@@ -33,6 +36,19 @@ RENDERERS: Mapping[str, Callable[[Engine, Mapping[str, Any]], Renderer]] = {
 }
 """Native renderers by name: (engine, template arguments) -> renderer. `render_prompt(robust=True)` takes the one named
 `robust`, whatever the format."""
+
+
+SHIPPED = ("robust.jinja", "splice.jinja")
+"""The template files that come with the package: for servers that load a chat template, with no package needed."""
+
+
+def shipped_template(name: str) -> Path:
+    """The path of a shipped template file, to copy or to pass on. Raises `FormatError` for any other name."""
+    if name not in SHIPPED:
+        raise FormatError(f"{name!r} is no template file of this package; they are {', '.join(SHIPPED)}")
+    from pathlib import Path
+
+    return Path(__file__).parent / name
 
 
 def get_renderer(name: str, engine: Engine, options: Mapping[str, Any]) -> Renderer:

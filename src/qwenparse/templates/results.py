@@ -43,17 +43,18 @@ class Pending:
             if wanted is None:
                 free.append(at)
                 continue
-            calls = [call for call in self._by_id.get(wanted, ())[:1] if call in self.left]
+            calls = self._by_id.get(wanted, [])
+            while calls and calls[0] not in self.left:
+                del calls[0]
             if not calls:
                 raise TemplateError(f"Tool result does not match a tool call: {text(wanted)}")
-            if len(self._by_id[wanted]) > 1:
-                del self._by_id[wanted][0]
-            del self.left[calls[0]]
-            place[calls[0]] = at
-        fitting = list(zip(list(self.left), free, strict=False))
-        for call, at in fitting:
+            call = calls.pop(0)
             del self.left[call]
             place[call] = at
+        fitting = list(zip(list(self.left), free, strict=False))
+        for number, at in fitting:
+            del self.left[number]
+            place[number] = at
         return [place[call] for call in sorted(place)] + free[len(fitting) :]
 
 
