@@ -2747,10 +2747,11 @@ cdef class _Machine:
         return 0
 
     cdef int _certain_in(self, str text) except -1:
-        """In a prefix given as text, every spelled tag counts."""
+        """In a prefix given as text, every spelled tag counts; one that ends in the completion was not sampled."""
         cdef Py_ssize_t at = text.find("<")
         while at >= 0:
-            self._mark_certain(self.base + at)
+            if text.startswith(formats.ID_TAGS, at):
+                self._mark_certain(self.base + at)
             at = text.find("<", at + 1)
         return 0
 

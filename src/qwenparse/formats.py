@@ -108,8 +108,8 @@ ISSUE_CODES: tuple[str, ...] = (
 
 UNCLEAN: frozenset[str] = frozenset({
     "broken-json", "broken-utf8", "call-in-reasoning", "cut-call", "duplicate-parameter", "fused-parameter",
-    "malformed-parameter", "missing-parameter-close", "nameless-parameter", "stray-close", "type-mismatch",
-    "unclosed-parameter-tag", "undeclared-parameter", "undeclared-tool", "unknown-token",
+    "malformed-parameter", "missing-arguments", "missing-parameter-close", "nameless-parameter", "stray-close",
+    "type-mismatch", "unclosed-parameter-tag", "undeclared-parameter", "undeclared-tool", "unknown-token",
 })  # fmt: skip
 """The codes that make running a call a guess: `ToolCall.clean` is False."""
 

@@ -309,3 +309,24 @@ print((resident() - before) / len(live))
 def test_a_live_parser_without_a_record_holds_less_than_2_kib() -> None:
     out = subprocess.run([sys.executable, "-c", LIVE], check=True, capture_output=True, text=True).stdout
     assert 200 < float(out) < 2048
+
+
+@pytest.mark.parametrize("begun", ["<tool_", "<tool_call", "</thi"])
+def test_a_tag_begun_in_a_text_prefix_cannot_be_finished_by_spelling(begun: str) -> None:
+    whole = "<tool_call>\n<function=sh>\n</function>" if begun[1] == "t" else "</think>B"
+    rest = whole[len(begun) :]
+    parser = qwenparse.Parser.for_prompt(
+        "<|im_start|>assistant\n<think>\nA\n" + begun, format="qwen3.6", tokens=TABLE, tools=[{"name": "sh"}]
+    )
+    parser.feed_ids(list(rest.encode()))
+    parser.close()
+    assert (parser.turn.reasoning, parser.turn.content, parser.turn.calls) == (rest, None, ())
+
+
+@pytest.mark.parametrize("tag", ["<tool_call>", "</think>"])
+def test_a_tag_whole_in_a_text_prefix_counts(tag: str) -> None:
+    prompt = "<|im_start|>assistant\n<think>\nA\n" + tag
+    parser = qwenparse.Parser.for_prompt(prompt, format="qwen3.6", tokens=TABLE, tools=[{"name": "sh"}])
+    parser.feed_ids(list(b"<function=sh></function>"))
+    parser.close()
+    assert [call.name for call in parser.turn.calls] == ["sh"] and parser.turn.reasoning is None
