@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _core
 from ._core import (
@@ -27,10 +27,19 @@ from ._core import (
     ToolCallStart,
     parse,
 )
+from ._grammar import Grammar, crossover, mutate
 from .formats import WINDOW, Stop
 from .turn import Turn, render
 from .utf8 import to_bytes
 from .values import ArgumentsJSON
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = [
+    "HELD_LIMIT", "Accumulated", "Grammar", "check", "check_values", "completions", "crossover", "damaged", "mutate",
+    "normalize", "splits",
+]  # fmt: skip
 
 Data = TypeVar("Data", str, bytes)
 
@@ -253,3 +262,21 @@ def _check_deltas(cuts: Sequence[Any], format: str, turn: Turn, stop: Stop, sett
     accumulated.add(parser.close(stop=stop))
     accumulated.same_as(parser.turn)
     assert parser.turn == turn
+
+
+def completions(mischief: float = 0.12) -> SearchStrategy[str]:
+    """A Hypothesis strategy for near-valid completions; `mischief` is the probability of a fault at each place."""
+    from hypothesis import strategies as st
+
+    return st.randoms(use_true_random=False).map(lambda rng: Grammar(rng, mischief).completion())
+
+
+def damaged(mischief: float = 0.12) -> SearchStrategy[bytes]:
+    """A Hypothesis strategy for completions as bytes with a tag, a `>` or a newline dropped, a call doubled, cut or
+    spliced; broken UTF-8 among them."""
+    from hypothesis import strategies as st
+
+    def make(rng: random.Random) -> bytes:
+        return mutate(rng, Grammar(rng, mischief).completion().encode("utf-8", "surrogatepass"))
+
+    return st.randoms(use_true_random=False).map(make)
