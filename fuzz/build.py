@@ -24,7 +24,7 @@ def directory(kind: str, plant: bool = False) -> Path:
     return WORK / "build" / (kind.replace(",", "-") + ("-plant" if plant else ""))
 
 
-def build(kind: str, *, plant: bool = False, force: bool = False) -> Path:
+def build(kind: str, *, plant: bool = False, force: bool = False, trace_cmp: bool = False) -> Path:
     """Copy the package and build it there, if a source is newer than the module; the directory for PYTHONPATH.
 
     `kind` is a comma list of `SANITIZERS`, or `coverage` (line tracing of the .pyx), or `plain`.
@@ -34,7 +34,11 @@ def build(kind: str, *, plant: bool = False, force: bool = False) -> Path:
         raise SystemExit(f"unknown kind {', '.join(unknown)}; the kinds are {', '.join(SANITIZERS)}, coverage, plain")
     tree = directory(kind, plant)
     package = tree / "src" / "qwenparse"
-    sources = [ROOT / "setup.py", *(p for p in (ROOT / "src" / "qwenparse").rglob("*") if _is_source(p))]
+    sources = [
+        ROOT / "setup.py",
+        Path(__file__),
+        *(p for p in (ROOT / "src" / "qwenparse").rglob("*") if _is_source(p)),
+    ]
     newest = max(p.stat().st_mtime for p in sources)
     modules = list(package.glob("_core*.so"))
     if not force and modules and min(m.stat().st_mtime for m in modules) > newest:
@@ -45,13 +49,17 @@ def build(kind: str, *, plant: bool = False, force: bool = False) -> Path:
         shutil.copy(ROOT / name, tree / name)
     env = {k: v for k, v in os.environ.items() if not k.startswith("QWENPARSE_")}
     if plant:
-        env["QWENPARSE_PLANT"] = "1"
+        from fuzz.plant import write
+
+        write(package / "_core.pyx")
     if kind == "coverage":
         env["QWENPARSE_COVERAGE"] = "1"
     elif kind != "plain":
         env["QWENPARSE_SANITIZE"] = kind
         if sys.platform == "linux":
-            env |= {"CC": "clang", "CXX": "clang++", "LDSHARED": "clang -shared"}
+            # Calls on every comparison halve the speed and find nothing that the dictionary does not (docs/fuzzing.md).
+            coverage = "" if trace_cmp else "-fno-sanitize-coverage=trace-cmp"
+            env |= {"CC": "clang", "CXX": "clang++", "LDSHARED": "clang -shared", "CFLAGS": coverage}
     subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=tree, env=env, check=True)
     return tree / "src"
 

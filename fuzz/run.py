@@ -70,7 +70,7 @@ def campaign(
     seeds_of: str = "all",
     dictionary: bool = True,
     plant: bool = False,
-    max_len: int = 4096,
+    max_len: int = 2048,
     quiet: bool = False,
     extra: tuple[str, ...] = (),
 ) -> Result:
@@ -125,7 +125,8 @@ def campaign(
     )
     if artifact is None:
         _check(result, child.returncode, status)
-    _add(result)
+    if not plant:
+        _add(result)
     return result
 
 
@@ -141,6 +142,8 @@ def _check(result: Result, code: int, status: Path) -> None:
     tail = "\n" + result.log[-2000:]
     if code != 0:
         raise CampaignError(f"{result.target}: the process ended with status {code}{tail}")
+    if result.kind == "plain":
+        return
     if native and result.counters < 1000:
         raise CampaignError(f"{result.target}: no native coverage ({result.counters} counters){tail}")
     if result.edges < floor:
@@ -175,6 +178,7 @@ def main() -> None:
     parser.add_argument("--kind", default="fuzzer", help="fuzzer, or fuzzer,address, or fuzzer,undefined")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--max-len", type=int, default=2048, help="bytes of the longest input (default %(default)s)")
     parser.add_argument("--no-seeds", action="store_true")
     parser.add_argument("--no-dict", action="store_true")
     parser.add_argument("--plant", action="store_true", help="fuzz the build with the planted bug")
@@ -203,6 +207,7 @@ def main() -> None:
             seed=args.seed,
             corpus=args.corpus,
             seeds_of="none" if args.no_seeds else "all",
+            max_len=args.max_len,
             dictionary=not args.no_dict,
             plant=args.plant,
             quiet=args.quiet,

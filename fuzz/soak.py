@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from fuzz import checks, seeds, targets
 from fuzz.build import WORK
@@ -75,14 +76,16 @@ def of_model(failures: Failures, body: bytes) -> None:
     for tools in (0, 1):
         for start in ("reasoning", "content"):
             s: Settings = defaults._replace(tools=tools, start=start)
-            failures.run("specification", lambda s=s: checks.specification(s, body), header + body)
-            failures.run("joined", lambda s=s: checks.joined(s, body), header + body)
-            failures.run("rendered", lambda s=s: checks.rendered(s, body), header + body)
+            failures.run("specification", partial(checks.specification, s, body), header + body)
+            failures.run("joined", partial(checks.joined, s, body), header + body)
+            failures.run("rendered", partial(checks.rendered, s, body), header + body)
             for way in WAYS:
-                failures.run("cut", lambda s=s, way=way: checks.cut(s, body, way), bytes((0, 0, 0, way << 2)) + body)
+                header = bytes((0, tools, 0, way << 2))
+                failures.run("cut", partial(checks.cut, s, body, way), header + body)
+                failures.run("prefix", partial(checks.prefix, s, body, way), header + body)
             for way in WAYS[:4]:
-                failures.run("deltas", lambda s=s, way=way: checks.accumulated(s, body, way), header + body)
-        failures.run("policies", lambda s=s: checks.policies(s, body), header + body)
+                failures.run("deltas", partial(checks.accumulated, s, body, way), header + body)
+        failures.run("policies", partial(checks.policies, s, body), header + body)
 
 
 def main() -> None:
@@ -97,7 +100,7 @@ def main() -> None:
     modules = [(name, targets.load(name)) for name in args.targets]
     for data in generated(args.count, args.seed):
         for name, module in modules:
-            failures.run(name, lambda module=module, data=data: module.one(data), data)
+            failures.run(name, partial(module.one, data), data)
         inputs, size = inputs + 1, size + len(data)
     texts: list[Iterator[bytes]] = []
     if args.recorded:

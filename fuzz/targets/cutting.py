@@ -1,4 +1,4 @@
-"""I2: any cutting, of text or bytes, gives the events of the whole; so does a copy made on the way."""
+"""I2: any cutting, of text or bytes, gives the events of the whole."""
 
 from __future__ import annotations
 

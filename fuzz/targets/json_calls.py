@@ -12,6 +12,7 @@ from typing import Any
 
 from fuzz.checks import whole
 from fuzz.settings import settings
+from qwenparse import Policy
 
 NATIVE = True
 MIN_EDGES = 1
@@ -40,7 +41,7 @@ def one(data: bytes) -> None:
     text = HEAD + body.decode("utf-8", "surrogateescape")
     if text.count("[") + text.count("{") > 400:
         return
-    s = s._replace(format="qwen3", start="content", tools=0, stop="none")
+    s = s._replace(format="qwen3", start="content", tools=0, stop="none", policy=Policy())
     turn = whole(s, "<tool_call>\n" + text)
     try:
         value, end = DECODER.raw_decode(text)

@@ -62,6 +62,18 @@ BENT = (
     "</",
     "<",
 )
+JOINED = (
+    "<tool_call>\n<function=",
+    ">\n<parameter=",
+    ">\n</parameter>\n",
+    "</parameter>\n<parameter=",
+    "</parameter>\n</function>\n</tool_call>",
+    "</function>\n</tool_call>\n",
+    "</tool_call>\n<tool_call>\n",
+    '<tool_call>\n{"name": "',
+    '"}}\n</tool_call>',
+    "\n</think>\n\n",
+)
 JSON = (
     '{"name": "sh", "arguments": {',
     '"name"',
@@ -89,7 +101,7 @@ JSON = (
     "-",
 )
 LAYOUT = ("\n", "\n\n", " ", "\t", "\r\n", "\v", "\f", "```", "```xml\n", "~~~\n", "\n```\n", "   ```")
-LEXEMES: tuple[str, ...] = OPEN + CLOSE + BENT + JSON + LAYOUT
+LEXEMES: tuple[str, ...] = OPEN + CLOSE + BENT + JOINED + JSON + LAYOUT
 """What the dictionary holds and `mutate` inserts."""
 
 SCALARS = (
