@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import replay, values
+from . import values
 from ._core import Issue
 from .formats import ISSUE_CODES, KINDS, UNCLEAN, Dialect, Format, Kind, Policy, Stop
 from .schema import Tool, ToolSet

@@ -45,8 +45,8 @@ def test_format_document_names_everything() -> None:
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     for command in cli.COMMANDS:
         with pytest.raises(SystemExit) as stop:
-            cli.main([command, "--help"])
-        assert stop.value.code == 0 and command in capsys.readouterr().out
+            cli.main([command.replace("_", "-"), "--help"])
+        assert stop.value.code == 0 and command.replace("_", "-") in capsys.readouterr().out
 
 
 def test_links_in_documents() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import FormatError, TemplateError
 from ..formats import get_format
 from ..ollama import replay
-from ..prompt import render_prompt
+from ..prompt import Prompt, render_prompt
 from ..start import open_tail
 from ..turn import Turn, render
 from ..utf8 import to_bytes
@@ -57,12 +57,13 @@ def run(args: argparse.Namespace) -> int:
     paint = Paint(args.color)
     tokenizer = _tokenizer(args.tokenizer)
     recorded = list(turns.read(args.files)) if args.files else turns.shipped()
-    changed = lost = total = lost_tokens = 0
+    changed = spliced = lost = total = lost_tokens = 0
     for given in recorded:
         turn = _parse(args, given)
         rows = [_normalised(args, given, turn, tokenizer), _spliced(turn, tokenizer)]
         bad = rows[0].first is not None
         changed += bad
+        spliced += rows[1].first is not None
         lost += rows[0].lost_bytes
         lost_tokens += rows[0].lost_tokens or 0
         total += len(turn.raw_bytes)
@@ -75,8 +76,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         tokens = f" and {lost_tokens:,} tokens" if tokenizer is not None else ""
         print(paint("bold", f"{len(recorded)} turns, every byte kept by the parser. Replayed normalised: {changed} changed, "
-                    f"{lost:,} of {total:,} bytes{tokens} behind the first difference. Spliced: 0 changed."))  # fmt: skip
-    return 0
+                    f"{lost:,} of {total:,} bytes{tokens} behind the first difference. Spliced: {spliced} changed."))  # fmt: skip
+    return 1 if spliced else 0
 
 
 def _parse(args: argparse.Namespace, given: turns.Recorded) -> Turn:
@@ -139,7 +140,11 @@ def _turn_part(prompt: str, head: str) -> str:
 
 
 def _spliced(turn: Turn, tokenizer: Any) -> Row:
-    return _row("splice", turn, turn.gen_prefix, turn.gen_prefix + turn.raw, tokenizer, "")
+    """What `Prompt.extend` puts into the next prompt."""
+    name = TEMPLATE_FOR.get(turn.format.name, turn.format.name)
+    asked = "<|im_start|>user\n…<|im_end|>\n<|im_start|>assistant\n"
+    after = Prompt(asked + turn.gen_prefix, name).extend(turn, following(turn)).text
+    return _row("splice", turn, turn.gen_prefix, after[len(asked) :], tokenizer, "")
 
 
 def _row(label: str, turn: Turn, prefix: str, written: str, tokenizer: Any, note: str) -> Row:

@@ -23,7 +23,7 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from .._core import ArgumentDelta, ArgumentEnd, ArgumentStart, Delta, Event, ToolCallEnd, ToolCallStart
+from .._core import ArgumentDelta, ArgumentEnd, ArgumentStart, Delta, CallEvent, ToolCallEnd, ToolCallStart
 from ..errors import FormatError, ParserClosed
 from .coerce import Tools
 from .errors import ParseError
@@ -364,7 +364,7 @@ def _is_prefill(message: Mapping[str, Any] | None) -> bool:
     return str(message.get("role")).lower() == "assistant" and bool(message.get("content"))
 
 
-def _events(call: ToolCall) -> tuple[Event, ...]:
+def _events(call: ToolCall) -> tuple[CallEvent, ...]:
     index = call.index
     start = ToolCallStart(index, call.name, id="call_" + "".join(random.choices(_ID_CHARS, k=8)))
     end = ToolCallEnd(index, True)
