@@ -49,9 +49,9 @@ from qwenparse._scan cimport (
     blanks_since_newline, find_char, holds_broken, is_ws, line_feed, line_reset,
 )
 
+import os
 from json import JSONDecoder
 from operator import index as operator_index
-from os import urandom
 
 from . import errors, formats
 
@@ -440,6 +440,11 @@ cdef struct Lex:
     Py_ssize_t end
     Py_ssize_t at           # resume here
 
+# A `Policy` as the machine asks it.
+cdef struct Rules:
+    char in_reasoning       # call_in_reasoning: 0 never, 1 line, 2 always
+    bint bare, call_in_fence, drop_close, close_cut, first_close, unknown_is_text
+
 cdef struct Rec:
     int kind
     int aux
@@ -448,6 +453,7 @@ cdef struct Rec:
 
 
 cdef tuple KINDS = formats.KINDS
+cdef dict FORMATS = formats.FORMATS
 cdef Py_ssize_t WINDOW = formats.WINDOW
 cdef Py_ssize_t NAME_LIMIT = formats.NAME_LIMIT
 cdef Py_ssize_t VARIANT_LIMIT = formats.VARIANT_LIMIT
@@ -467,6 +473,10 @@ cdef enum:
     FED_BYTES = 2
     FED_IDS = 3
 
+# Kinds whose text of that length is always the same: no string is made for it.
+cdef list FIXED = [None] * len(KINDS)
+cdef Py_ssize_t FIXED_LEN[64]
+
 cdef char TAG_TEXT[8][16]
 cdef Py_ssize_t TAG_LEN[8]
 
@@ -484,21 +494,68 @@ cdef void _load_tags() except *:
 
 _load_tags()
 
+
+cdef void _load_fixed() except *:
+    cdef Py_ssize_t k
+    cdef dict texts = dict(zip(
+        (K_THINK_OPEN, K_THINK_CLOSE, K_CALL_OPEN, K_CALL_CLOSE, K_FN_OPEN, K_FN_CLOSE, K_PARAM_OPEN), formats.TAGS))
+    texts[K_PARAM_CLOSE] = "</parameter>"
+    texts[K_LATE_CLOSE] = "</think>"
+    for k in range(len(KINDS)):
+        FIXED[k] = texts.get(k)
+        FIXED_LEN[k] = -1 if FIXED[k] is None else len(FIXED[k])
+
+
+_load_fixed()
+
 cdef object _make_toolset = None
+cdef object _toolset_type = None
+cdef object _no_tools = None
 cdef object _make_turn = None
 cdef object _open_turn = None
 
 
 def install(make_toolset, make_turn, open_turn):
     """Gives the core what it must not import: tools -> ToolSet, record -> Turn, prompt -> (format, tail)."""
-    global _make_toolset, _make_turn, _open_turn
+    global _make_toolset, _make_turn, _open_turn, _no_tools, _toolset_type
     _make_toolset = make_toolset
+    _no_tools = make_toolset(None)
+    _toolset_type = type(_no_tools)
     _make_turn = make_turn
     _open_turn = open_turn
 
 
-def _default_id():
-    return "call_" + urandom(12).hex()
+cdef list id_pool = []          # fresh ids: one urandom makes many; list.pop is atomic, each is given out once
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=id_pool.clear)
+
+
+cdef int _read_rules(Rules* rules, p) except -1:
+    if not isinstance(p, formats.Policy):
+        raise TypeError(f"policy must be a qwenparse.Policy, not {type(p).__name__}")
+    rules.in_reasoning = 0 if p.call_in_reasoning == "never" else 1 if p.call_in_reasoning == "line" else 2
+    rules.bare = p.bare_function == "declared"
+    rules.call_in_fence = p.fenced_call == "call"
+    rules.drop_close = p.stray_think_close == "drop"
+    rules.close_cut = p.truncated_call == "closed"
+    rules.first_close = p.argument_end == "first"
+    rules.unknown_is_text = p.unknown_tool == "text"
+    return 0
+
+
+cdef Rules DEFAULT_RULES
+_read_rules(&DEFAULT_RULES, DEFAULT_POLICY)
+
+
+cdef str _fresh_id():
+    cdef str digits
+    cdef Py_ssize_t k
+    try:
+        return <str> id_pool.pop()
+    except IndexError:
+        digits = os.urandom(12 * 64).hex()
+        id_pool.extend(["call_" + digits[k:k + 24] for k in range(24, 24 * 64, 24)])
+        return "call_" + digits[:24]
 
 
 cdef inline str _clean_name(str written, bint* quoted):
@@ -548,6 +605,45 @@ cdef bint _holds_object(str source) except -1:
         free(j.stack)
 
 
+@cython.final
+cdef class _Table:
+    """Pointers into the buffers of a `TokenTable`, which it keeps alive."""
+    cdef tuple refs
+    cdef Py_ssize_t size
+    cdef Py_ssize_t blob_size
+    cdef const char* blob
+    cdef const unsigned int* offsets
+    cdef const unsigned char* kinds
+    cdef unsigned int id_tags       # the tags that have an id
+
+
+cdef _Table _table_of(tokens):
+    """Made once for a table, and kept with it."""
+    cdef _Table t
+    cdef bytes blob, offsets, kinds
+    cdef Py_ssize_t i
+    cdef object made = getattr(tokens, "_core", None)
+    if type(made) is _Table:
+        return <_Table> made
+    t = _Table.__new__(_Table)
+    blob, offsets, kinds = tokens.blob, tokens.offsets, tokens.kinds
+    t.refs = (blob, offsets, kinds)
+    t.size = tokens.size
+    t.blob_size = len(blob)
+    if len(kinds) != t.size or len(offsets) != 4 * (t.size + 1):
+        raise ValueError("the token table's buffers do not fit its size")
+    t.blob = blob
+    t.offsets = <const unsigned int*> <const char*> offsets
+    t.kinds = <const unsigned char*> <const char*> kinds
+    t.id_tags = 0
+    for i in range(4):
+        if formats.TAGS[i] in tokens.tag_ids:
+            t.id_tags |= 1u << i
+    if hasattr(tokens, "_core"):
+        tokens._core = t
+    return t
+
+
 cdef class _Machine:
     """One turn being read. `Parser` and `DeltaParser` are this with two shapes of result."""
 
@@ -566,8 +662,7 @@ cdef class _Machine:
     cdef bint xml
     cdef bint by_id                 # the id tags count only where their id was sampled
     cdef unsigned int id_tags
-    cdef char in_reasoning          # policy call_in_reasoning: 0 never, 1 line, 2 always
-    cdef bint bare, call_in_fence, drop_close, close_cut, first_close, unknown_is_text
+    cdef Rules rules
     cdef int mode
 
     # the window: either the piece that was fed, or `buffer`, which begins with what was held
@@ -656,11 +751,7 @@ cdef class _Machine:
     cdef Py_ssize_t n_certain, certain_capacity, certain_head
     cdef unsigned int* ids          # all ids that were fed
     cdef Py_ssize_t n_ids, ids_capacity
-    cdef Py_ssize_t table_size
-    cdef object table_refs
-    cdef const char* table_blob
-    cdef const unsigned int* table_offsets
-    cdef const unsigned char* table_kinds
+    cdef _Table table
 
     def __cinit__(self):
         self.buffer = NULL
@@ -679,10 +770,14 @@ cdef class _Machine:
 
     def __init__(self, format, *, tools=None, start=None, policy=None, tokens=None, str tags not None="ids",
                  id_factory=None, bint record=True, Py_ssize_t max_held=1 << 20):
-        self.format = formats.get_format(format)
+        self.format = FORMATS.get(format) if type(format) is str else None
+        if self.format is None:
+            self.format = formats.get_format(format)
         self.policy = DEFAULT_POLICY if policy is None else policy
-        if not isinstance(self.policy, formats.Policy):
-            raise TypeError(f"policy must be a qwenparse.Policy, not {type(policy).__name__}")
+        if self.policy is DEFAULT_POLICY:
+            self.rules = DEFAULT_RULES
+        else:
+            _read_rules(&self.rules, policy)
         if start is None:
             start = self.format.start
         if start not in ("reasoning", "content", "auto"):
@@ -692,7 +787,7 @@ cdef class _Machine:
         if max_held < 1:
             raise ValueError("max_held must be at least 1")
         self.start = start
-        self.tools = _make_toolset(tools)
+        self.tools = tools if type(tools) is _toolset_type else _no_tools if tools is None else _make_toolset(tools)
         self.declared = self.tools.declared
         self.known = self.tools.known
         self.callable = not self.known or bool(self.declared)
@@ -701,36 +796,12 @@ cdef class _Machine:
         self.by_id = tokens is not None and tags == "ids"
         self.id_tags = 0
         if tokens is not None:
-            for i in range(4):
-                if formats.TAGS[i] in tokens.tag_ids:
-                    self.id_tags |= 1 << i
-            self._load_table(tokens)
-        self.id_factory = _default_id if id_factory is None else id_factory
+            self.table = _table_of(tokens)
+            self.id_tags = self.table.id_tags
+        self.id_factory = id_factory
         self.record = record
         self.max_held = max_held
-        cdef object p = self.policy
-        self.in_reasoning = 0 if p.call_in_reasoning == "never" else 1 if p.call_in_reasoning == "line" else 2
-        self.bare = p.bare_function == "declared"
-        self.call_in_fence = p.fenced_call == "call"
-        self.drop_close = p.stray_think_close == "drop"
-        self.close_cut = p.truncated_call == "closed"
-        self.first_close = p.argument_end == "first"
-        self.unknown_is_text = p.unknown_tool == "text"
         self._begin()
-
-    cdef int _load_table(self, tokens) except -1:
-        """Pointers into the table's buffers, which stay alive with `table_refs`."""
-        cdef bytes blob = tokens.blob
-        cdef bytes offsets = tokens.offsets
-        cdef bytes kinds = tokens.kinds
-        self.table_size = tokens.size
-        if len(kinds) != self.table_size or len(offsets) != 4 * (self.table_size + 1):
-            raise ValueError("the token table's buffers do not fit its size")
-        self.table_refs = (blob, offsets, kinds)
-        self.table_blob = blob
-        self.table_offsets = <const unsigned int*> <const char*> offsets
-        self.table_kinds = <const unsigned char*> <const char*> kinds
-        return 0
 
     cdef int _begin(self) except -1:
         """A new turn with the same settings."""
@@ -756,8 +827,7 @@ cdef class _Machine:
         self.d_calls = self.d_issues = None
         self.notes = None
         self.n_recs = 0
-        self.strings = []
-        self.pieces = []
+        self.strings = self.pieces = None
         self.carry = None
         self.gen_prefix = ""
         self.stop = None
@@ -815,6 +885,19 @@ cdef class _Machine:
         self.n_recs += 1
         return 0
 
+    cdef int _keep_string(self, object string) except -1:
+        if self.strings is None:
+            self.strings = []
+        self.strings.append(string)
+        return 0
+
+    cdef int _rec_string(self, int kind, object string, Py_ssize_t at) except -1:
+        """A zero-width record with a string, or a pair of them."""
+        if not self.record:
+            return 0
+        self._keep_string(string)
+        return self._rec(kind, <int> len(self.strings) - 1, at, at)
+
     cdef int _event(self, Event e) except -1:
         if self.mode == MODE_EVENTS:
             if self.out is None:
@@ -870,8 +953,7 @@ cdef class _Machine:
         if start + (b - a) > self.emitted:
             self.emitted = start + (b - a)
         if whole is not None:
-            self.strings.append(PyUnicode_Substring(whole, 0, clip))
-            self._rec(R_TEXT, <int> len(self.strings) - 1, start, start)
+            self._rec_string(R_TEXT, PyUnicode_Substring(whole, 0, clip), start)
         if a < b:
             self._rec(kind, 0, start, start + b - a)
         if self.mode == MODE_NONE:
@@ -900,7 +982,7 @@ cdef class _Machine:
         else:
             if a >= b or self.mode == MODE_DELTA:
                 return 0
-            text = self._slice(a, b)
+            text = self._slice(a, b) if FIXED_LEN[kind] != b - a else <str> FIXED[kind]
             e = Markup.__new__(Markup)
             e.value = KINDS[kind]
         e.raw = text
@@ -921,13 +1003,15 @@ cdef class _Machine:
         self.call_open = True
         self.call_complete = False
         cdef str call_id
-        self.busy = True
-        try:
-            call_id = self.id_factory()
-        finally:
-            self.busy = False
-        self.strings.append((name, call_id))
-        self._rec(R_CALL, <int> len(self.strings) - 1, self.emitted, self.emitted)
+        if self.id_factory is None:
+            call_id = _fresh_id()
+        else:
+            self.busy = True
+            try:
+                call_id = self.id_factory()
+            finally:
+                self.busy = False
+        self._rec_string(R_CALL, (name, call_id), self.emitted)
         if raw:
             self._rec(kind, 0, self.emitted, self.emitted + len(raw))
         if self.mode != MODE_NONE:
@@ -945,8 +1029,7 @@ cdef class _Machine:
         cdef Event e
         cdef str raw = self._at(a, b)
         self.arg_open = True
-        self.strings.append(key)
-        self._rec(R_ARG, <int> len(self.strings) - 1, self.emitted, self.emitted)
+        self._rec_string(R_ARG, key, self.emitted)
         if raw:
             self._rec(K_KEY, 0, self.emitted, self.emitted + len(raw))
         if self.mode != MODE_NONE:
@@ -994,7 +1077,7 @@ cdef class _Machine:
         if self.record:
             number = ISSUE_NUMBER[code]
             if text:
-                self.strings.append(text)
+                self._keep_string(text)
                 number += <int> len(self.strings) << 8
             self._rec(R_ISSUE, number, self.emitted, call)
         if self.mode == MODE_NONE:
@@ -1155,8 +1238,8 @@ cdef class _Machine:
         if self.known:
             if name in self.declared:
                 return True
-            return not in_reasoning and not self.unknown_is_text and (not xml or _plain(name))
-        return _plain(name) or not (in_reasoning or self.unknown_is_text or xml)
+            return not in_reasoning and not self.rules.unknown_is_text and (not xml or _plain(name))
+        return _plain(name) or not (in_reasoning or self.rules.unknown_is_text or xml)
 
     cdef str _name_of(self, Lex* x):
         if self.name is None:
@@ -1339,17 +1422,17 @@ cdef class _Machine:
     cdef unsigned int _wanted_in_text(self) noexcept:
         """The tags that can mean something here."""
         cdef unsigned int mask = B_THINK_CLOSE
-        cdef bint in_fence = self.line.fence != 0 and not self.call_in_fence
+        cdef bint in_fence = self.line.fence != 0 and not self.rules.call_in_fence
         if self.fresh != FRESH_NO:
             mask |= B_THINK
         if self.state == S_REASONING:
-            if self.callable and (self.in_reasoning == 2
-                                  or (self.in_reasoning == 1 and self.line.bol and not in_fence)):
+            if self.callable and (self.rules.in_reasoning == 2
+                                  or (self.rules.in_reasoning == 1 and self.line.bol and not in_fence)):
                 mask |= B_CALL
             return mask
         if self.callable and not in_fence:
             mask |= B_CALL
-            if self.bare and self.known and self.line.bol:
+            if self.rules.bare and self.known and self.line.bol:
                 mask |= B_FN
         if self.stray_ok:
             mask |= B_FN_CLOSE | B_CALL_CLOSE | B_PARAM_CLOSE
@@ -1369,7 +1452,7 @@ cdef class _Machine:
                 return A_THINK_CLOSE
             if self.owed:
                 return A_LATE_CLOSE
-            return A_DROP_CLOSE if self.drop_close else A_KEEP_CLOSE
+            return A_DROP_CLOSE if self.rules.drop_close else A_KEEP_CLOSE
         if t == TAG_CALL:
             return self._decide_call()
         if t == TAG_FN:
@@ -1661,7 +1744,7 @@ cdef class _Machine:
         if self.known and name not in self.declared:
             self._call_issue("undeclared-tool")
         self.params = self.declared.get(name) if self.known else None
-        self.given = set()
+        self.given = None
         self.closed_params = 0
         self.unclosed_params = False
         return 0
@@ -1883,7 +1966,7 @@ cdef class _Machine:
         """The input ended inside the call; `whole`: policy truncated_call="closed" may count it as complete."""
         self._call_issue("cut-call")
         self._end_arg(False)
-        self._end_call(whole and self.close_cut)
+        self._end_call(whole and self.rules.close_cut)
         if not self.call_complete:
             self._rec(R_CUT, 0, self.emitted, self.emitted)
         self.incomplete = True
@@ -1895,6 +1978,9 @@ cdef class _Machine:
         if self.params is not None:
             return name in self.params
         return bool(name) and _plain(name)
+
+    cdef inline bint _is_given(self, str name) except -1:
+        return self.given is not None and name in self.given
 
     cdef int _parameter(self) except -1:
         """The <parameter= at i, whole or broken off."""
@@ -1953,6 +2039,8 @@ cdef class _Machine:
 
     cdef int _begin_value(self, str name, Py_ssize_t at, bint framed) except -1:
         if name is not None:
+            if self.given is None:
+                self.given = set()
             self.given.add(name)
         self.state = S_VALUE
         self.at_value_start = framed
@@ -1977,7 +2065,7 @@ cdef class _Machine:
         if t == TAG_PARAM_CLOSE:
             if self.tag.read != READ_WHOLE:
                 return A_VALUE_CUT
-            if self.first_close and self.tag.end - self.tag.start == 12:
+            if self.rules.first_close and self.tag.end - self.tag.start == 12:
                 return A_VALUE_CLOSE
             return self._decide_follow(B_PARAM | B_FN_CLOSE | B_CALL_CLOSE, A_VALUE_CLOSE)
         if t == TAG_FN_CLOSE:
@@ -1988,7 +2076,7 @@ cdef class _Machine:
             return A_VALUE_CUT if self._could_be_parameter() else A_TEXT
         if self.tag.read != READ_WHOLE:
             return A_TEXT
-        if self._name_of(&self.tag) in self.given or not self._is_parameter(<str> self.name):
+        if self._is_given(self._name_of(&self.tag)) or not self._is_parameter(<str> self.name):
             return A_TEXT
         return A_VALUE_BREAK
 
@@ -2001,7 +2089,7 @@ cdef class _Machine:
         if self.params is None:
             return _plain(written.rstrip(" \t"))
         for name in self.params:
-            if name not in self.given and (
+            if not self._is_given(name) and (
                 (name + "   ").startswith(written) or name.startswith(bare) or bare.rstrip("'\" \t") == name
             ):
                 return True
@@ -2336,7 +2424,7 @@ cdef class _Machine:
         else:
             self.broken_before = False
         if self.record:
-            self.pieces.append(s)
+            self._keep_piece(s)
         if self.carry is not None:
             self._flush_carry()
         if self.n == 0:
@@ -2352,6 +2440,13 @@ cdef class _Machine:
             self.n += size
         self._run(False)
         return self._keep()
+
+    cdef inline int _keep_piece(self, str s) except -1:
+        if self.pieces is None:
+            self.pieces = [s]
+        else:
+            self.pieces.append(s)
+        return 0
 
     cdef int _keep(self) except -1:
         """Holds [p, n) for the next window."""
@@ -2520,14 +2615,14 @@ cdef class _Machine:
             v = <long long> operator_index(value)
         except OverflowError:
             v = -1
-        if v < 0 or v >= self.table_size:
-            raise ValueError(f"token id {value} is not in the table of {self.table_size} ids")
+        if v < 0 or v >= self.table.size:
+            raise ValueError(f"token id {value} is not in the table of {self.table.size} ids")
         return v
 
     cdef int _consume_ids(self, const long long* ids, Py_ssize_t count) except -1:
-        cdef const unsigned char* kinds = self.table_kinds
-        cdef const unsigned int* offsets = self.table_offsets
-        cdef const char* blob = self.table_blob
+        cdef const unsigned char* kinds = self.table.kinds
+        cdef const unsigned int* offsets = self.table.offsets
+        cdef const char* blob = self.table.blob
         cdef Py_ssize_t k, size
         cdef Py_ssize_t used = 0
         cdef Py_ssize_t capacity = 0
@@ -2599,7 +2694,7 @@ cdef class _Machine:
         for k in range(count):
             if self.record:
                 self._record_id(<unsigned int> ids[k])
-            parts.append(self.table_blob[self.table_offsets[ids[k]]:self.table_offsets[ids[k] + 1]])
+            parts.append(self.table.blob[self.table.offsets[ids[k]]:self.table.offsets[ids[k] + 1]])
         self._append_region((<bytes> b"".join(parts)).decode("utf-8", "surrogateescape"), K_TRAILING)
         return 0
 
@@ -2609,7 +2704,7 @@ cdef class _Machine:
         if not text:
             return 0
         if self.record:
-            self.pieces.append(text)
+            self._keep_piece(text)
         self.piece = text
         self.kind = PyUnicode_KIND(text)
         self.data = PyUnicode_DATA(text)
@@ -2686,7 +2781,7 @@ cdef class _Machine:
         cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
         if self.record:
             self.turn_cache = None
-            self.pieces.append(s)
+            self._keep_piece(s)
             self._rec(kind, 0, self.emitted, self.emitted + size)
         self.emitted += size
         self.base += size
@@ -2760,14 +2855,11 @@ cdef class _Machine:
                 continue
             value = type(e) is ArgumentDelta
             if type(e) is ToolCallStart:
-                self.strings.append((e.value, e.extra))
-                self._rec(R_CALL, <int> len(self.strings) - 1, 0, 0)
+                self._rec_string(R_CALL, (e.value, e.extra), 0)
             elif type(e) is ArgumentStart:
-                self.strings.append(e.value)
-                self._rec(R_ARG, <int> len(self.strings) - 1, 0, 0)
+                self._rec_string(R_ARG, e.value, 0)
             elif value:
-                self.strings.append(e.raw)
-                self._rec(R_TEXT, <int> len(self.strings) - 1, 0, 0)
+                self._rec_string(R_TEXT, e.raw, 0)
             elif type(e) is ArgumentEnd:
                 self._rec(R_ARG_END, e.value, 0, 0)
             if self.mode != MODE_NONE:
@@ -2828,15 +2920,15 @@ cdef class _Machine:
         cdef list ids = None
         cdef Rec* r
         cdef str raw
-        if len(self.pieces) > 1:
+        if self.pieces is not None and len(self.pieces) > 1:
             self.pieces = ["".join(self.pieces)]
-        raw = self.pieces[0] if self.pieces else ""
+        raw = "" if self.pieces is None else self.pieces[0]
         for k in range(self.n_recs):
             r = &self.recs[k]
             records.append((r.kind, r.aux, r.start, r.end))
         if self.fed == FED_IDS:
             ids = [self.ids[k] for k in range(self.n_ids)]
-        return raw, records, list(self.strings), ids, self.incomplete
+        return raw, records, list(self.strings or ()), ids, self.incomplete
 
     cdef int _copy_from(self, _Machine o) except -1:
         self.format = o.format
@@ -2853,13 +2945,7 @@ cdef class _Machine:
         self.xml = o.xml
         self.by_id = o.by_id
         self.id_tags = o.id_tags
-        self.in_reasoning = o.in_reasoning
-        self.bare = o.bare
-        self.call_in_fence = o.call_in_fence
-        self.drop_close = o.drop_close
-        self.close_cut = o.close_cut
-        self.first_close = o.first_close
-        self.unknown_is_text = o.unknown_is_text
+        self.rules = o.rules
         self.kind = o.kind
         self.n = o.n
         self.base = o.base
@@ -2952,11 +3038,7 @@ cdef class _Machine:
         self.n_certain = o.n_certain
         self.certain_head = o.certain_head
         self.n_ids = o.n_ids
-        self.table_size = o.table_size
-        self.table_refs = o.table_refs
-        self.table_blob = o.table_blob
-        self.table_offsets = o.table_offsets
-        self.table_kinds = o.table_kinds
+        self.table = o.table
         if o.n:
             self._grow(o.n)
             memcpy(self.buffer, o.buffer, o.n * sizeof(unsigned int))
