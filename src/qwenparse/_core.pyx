@@ -1149,8 +1149,19 @@ cdef class _Machine:
                 return DONE if self.closing else MORE
             if self._c(start) != 60:
                 return DONE
+            if have > 1:
+                c = self._c(start + 1)
+                if c == 47:
+                    mask &= B_THINK_CLOSE | B_CALL_CLOSE | B_FN_CLOSE | B_PARAM_CLOSE
+                elif c == 116:
+                    mask &= B_THINK | B_CALL
+                else:
+                    mask &= B_FN if c == 102 else B_PARAM if c == 112 else 0
+                if not mask:
+                    self.work += 1
+                    return DONE
             for t in range(8):
-                if not mask & (1u << t):
+                if not mask >> t & 1:
                     continue
                 size = TAG_LEN[t]
                 m = size if size < have else have
@@ -2419,7 +2430,7 @@ cdef class _Machine:
         if size == 0:
             return 0
         self.turn_cache = None
-        if kind >= 2:
+        if kind >= 2 and holds_broken(kind, PyUnicode_DATA(s), size):
             self._find_broken(s)
         else:
             self.broken_before = False
