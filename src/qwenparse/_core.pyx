@@ -34,9 +34,10 @@ completion begins at 0, and what lies before 0 is clipped from reports.
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, strchr, strlen
 
 from qwenparse._json cimport (
     J_AFTER, J_DONE, J_ESCAPE, J_EXP, J_FRAC, J_HEX, J_INT, J_KEY_OR_END, J_STRING, J_ZERO,
@@ -46,10 +47,16 @@ from qwenparse._json cimport (
 from qwenparse._scan cimport (
     Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
     PyUnicode_KIND, PyUnicode_READ, PyUnicode_Substring,
-    blanks_since_newline, find_char, holds_broken, is_ws, line_feed, line_reset,
+    blanks_since_newline, find_char, find_quote, holds_broken, is_ws, line_feed, line_reset,
 )
 
 import os
+cdef extern from "Python.h":
+    Py_ssize_t PyList_GET_SIZE(object)
+    PyObject* PyList_GET_ITEM(object, Py_ssize_t)
+    bint PyLong_CheckExact(PyObject*)
+    long PyLong_AsLongAndOverflow(PyObject*, int*)
+
 from json import JSONDecoder
 from operator import index as operator_index
 
@@ -644,6 +651,49 @@ cdef _Table _table_of(tokens):
     return t
 
 
+cdef inline bint _exact_id(PyObject* value, Py_ssize_t size, unsigned int* to) noexcept:
+    """Whether it is an int and an id of the table: the way of almost all."""
+    cdef int overflow = 0
+    cdef long v
+    if not PyLong_CheckExact(value):
+        return False
+    v = PyLong_AsLongAndOverflow(value, &overflow)
+    if overflow or v < 0 or v >= size:
+        return False
+    to[0] = <unsigned int> v
+    return True
+
+
+cdef inline bint _machine_id(const char* at, Py_ssize_t width, bint signed, Py_ssize_t size, unsigned int* to) noexcept:
+    """The same of an integer of that width in memory, aligned or not."""
+    cdef signed char v1
+    cdef short v2
+    cdef int v4
+    cdef long long v
+    if width == 8:
+        memcpy(&v, at, 8)
+    elif width == 4:
+        memcpy(&v4, at, 4)
+        v = v4 if signed else <unsigned int> v4
+    elif width == 2:
+        memcpy(&v2, at, 2)
+        v = v2 if signed else <unsigned short> v2
+    else:
+        memcpy(&v1, at, 1)
+        v = v1 if signed else <unsigned char> v1
+    if v < 0 or v >= size:
+        return False
+    to[0] = <unsigned int> v
+    return True
+
+
+cdef unsigned int* _array_of(Py_ssize_t count) except NULL:
+    cdef unsigned int* values = <unsigned int*> malloc((count + 1) * sizeof(unsigned int))
+    if values == NULL:
+        raise MemoryError
+    return values
+
+
 cdef class _Machine:
     """One turn being read. `Parser` and `DeltaParser` are this with two shapes of result."""
 
@@ -1123,15 +1173,18 @@ cdef class _Machine:
 
     cdef bint _is_certain(self, Py_ssize_t i) noexcept:
         cdef Py_ssize_t at = self.base + i
-        cdef Py_ssize_t k
+        cdef Py_ssize_t low, high, middle
         while self.certain_head < self.n_certain and self.certain[self.certain_head] < self.base + self.p:
             self.certain_head += 1
-        k = self.certain_head
-        while k < self.n_certain and self.certain[k] <= at:
-            if self.certain[k] == at:
-                return True
-            k += 1
-        return False
+        low = self.certain_head
+        high = self.n_certain
+        while low < high:
+            middle = (low + high) // 2
+            if self.certain[middle] < at:
+                low = middle + 1
+            else:
+                high = middle
+        return low < self.n_certain and self.certain[low] == at
 
     cdef int _read_tag(self, Lex* x, Py_ssize_t start, bint again, unsigned int mask) noexcept:
         """Reads the tag at `start`, one of `mask`; `again`: goes on where it stopped."""
@@ -1289,12 +1342,7 @@ cdef class _Machine:
                     stop = m
             c = self._c(self.j_at)
             if self.json.state == J_STRING and c != 34 and c != 92:
-                m = self.j_at
-                while m < stop:
-                    c = self._c(m)
-                    if c == 34 or c == 92:
-                        break
-                    m += 1
+                m = find_quote(self.kind, self.data, self.j_at, stop)
                 if self.json.key and self.json.depth == 1:
                     for k in range(self.j_at, m):
                         self._json_key_char(self._c(k))
@@ -1417,7 +1465,9 @@ cdef class _Machine:
                     return A_TEXT
                 return A_CUT_CALL if self.closing else A_HOLD
             if point == JP_NAME:
-                name = json_loads(self._slice(self.j_val, self.j_at))
+                name = self._slice(self.j_val + 1, self.j_at - 1)
+                if find_char(self.kind, self.data, self.j_val, self.j_at, 92) < self.j_at:
+                    name = json_loads(self._slice(self.j_val, self.j_at))
                 if 1 <= len(name) <= NAME_LIMIT:
                     self.name = name
                     return A_JSON_CALL
@@ -2537,14 +2587,18 @@ cdef class _Machine:
             self.fed = what
         return 0
 
-    cdef int _input_bytes(self, const char* data, Py_ssize_t size, bint final) except -1:
-        """Decodes (PEP 383) and keeps the bytes of an unfinished sequence."""
+    cdef int _input_bytes(self, const char* data, Py_ssize_t size, bint final, Py_ssize_t tags=0) except -1:
+        """Decodes (PEP 383) and keeps the bytes of an unfinished sequence.
+
+        The last `tags` of the certain tags are offsets in `data` still, to be made positions.
+        """
         cdef bytes joined
         cdef str s
         cdef Py_ssize_t used = 0
         cdef Py_ssize_t k
-        if self.n_pending:
-            joined = (<char*> self.pending)[:self.n_pending] + data[:size]
+        cdef Py_ssize_t before = self.n_pending
+        if before:
+            joined = (<char*> self.pending)[:before] + data[:size]
             data = joined
             size = len(joined)
         if size == 0:
@@ -2555,7 +2609,26 @@ cdef class _Machine:
         for k in range(size - used):
             self.pending[k] = <unsigned char> data[used + k]
         self.n_pending = <int> (size - used)
+        if tags:
+            self._place_tags(s, before, tags)
         return self._input(s)
+
+    cdef int _place_tags(self, str s, Py_ssize_t before, Py_ssize_t tags) except -1:
+        """Byte offsets of the last certain tags, `before` bytes further on in s, become positions."""
+        cdef int kind = PyUnicode_KIND(s)
+        cdef void* data = PyUnicode_DATA(s)
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t offset = 0
+        cdef Py_ssize_t k
+        cdef Py_UCS4 c
+        for k in range(self.n_certain - tags, self.n_certain):
+            while offset < self.certain[k] + before:
+                c = PyUnicode_READ(kind, data, at)
+                # An undecodable byte was one byte.
+                offset += 1 if c < 0x80 or 0xDC80 <= c <= 0xDCFF else 2 if c < 0x800 else 3 if c < 0x10000 else 4
+                at += 1
+            self.certain[k] = self.base + self.n + at
+        return 0
 
     cdef int _input_object(self, data) except -1:
         cdef Py_buffer view
@@ -2578,7 +2651,7 @@ cdef class _Machine:
         cdef long long* grown
         cdef Py_ssize_t capacity
         if self.n_certain == self.certain_capacity:
-            if self.certain_head:
+            if self.certain_head > self.n_certain // 2:
                 memmove(self.certain, self.certain + self.certain_head,
                         (self.n_certain - self.certain_head) * sizeof(long long))
                 self.n_certain -= self.certain_head
@@ -2596,31 +2669,77 @@ cdef class _Machine:
 
     cdef int _input_ids(self, ids) except -1:
         """Token ids: a list or other sequence, an array of integers, or one int."""
-        cdef long long one[1]
-        cdef long long* values = NULL
+        cdef unsigned int one
+        cdef unsigned int* values
         cdef Py_ssize_t count
-        cdef Py_ssize_t k
-        if self.tokens is None:
+        if self.table is None:
             raise TypeError("feed_ids needs a parser made with tokens=")
         if isinstance(ids, int):
-            one[0] = self._one_id(ids)
+            one = self._one_id(ids)
             self._may_feed(FED_IDS)
-            return self._consume_ids(one, 1)
-        if not isinstance(ids, (list, tuple)):
-            ids = _listed(ids)
-        count = len(ids)
-        values = <long long*> malloc((count + 1) * sizeof(long long))
-        if values == NULL:
-            raise MemoryError
+            return self._consume_ids(&one, 1)
+        values = self._values_of(ids, &count)
         try:
-            for k in range(count):
-                values[k] = self._one_id(ids[k])
             self._may_feed(FED_IDS)
             return self._consume_ids(values, count)
         finally:
             free(values)
 
-    cdef long long _one_id(self, value) except -1:
+    cdef unsigned int* _values_of(self, ids, Py_ssize_t* count) except NULL:
+        """The ids in memory of their own, all of them checked."""
+        cdef unsigned int* values
+        cdef Py_ssize_t k = 0
+        cdef tuple items
+        if type(ids) is list:
+            with cython.critical_section(ids):
+                count[0] = PyList_GET_SIZE(ids)
+                values = _array_of(count[0])
+                while k < count[0] and _exact_id(PyList_GET_ITEM(ids, k), self.table.size, &values[k]):
+                    k += 1
+            if k == count[0]:
+                return values
+            free(values)
+        elif PyObject_CheckBuffer(ids) and type(ids) is not bytes and type(ids) is not bytearray:
+            values = self._values_of_buffer(ids, count)
+            if values != NULL:
+                return values
+        items = tuple(ids if isinstance(ids, (list, tuple)) else _listed(ids))
+        count[0] = len(items)
+        values = _array_of(count[0])
+        try:
+            for k in range(count[0]):
+                values[k] = self._one_id(items[k])
+        except:
+            free(values)
+            raise
+        return values
+
+    cdef unsigned int* _values_of_buffer(self, ids, Py_ssize_t* count) except? NULL:
+        """The same of a row of machine integers, without objects. NULL and no exception: it is none, or an id is bad."""
+        cdef Py_buffer view
+        cdef unsigned int* values = NULL
+        cdef Py_ssize_t k
+        try:
+            PyObject_GetBuffer(ids, &view, PyBUF_RECORDS_RO)
+        except (BufferError, ValueError):
+            return NULL
+        try:
+            if view.ndim != 1 or view.format == NULL or strlen(view.format) != 1:
+                return NULL
+            if strchr("bBhHiIlLqQ", view.format[0]) == NULL:
+                return NULL
+            count[0] = view.shape[0]
+            values = _array_of(count[0])
+            for k in range(count[0]):
+                if not _machine_id(<char*> view.buf + k * view.strides[0], view.itemsize, view.format[0] >= 97,
+                                   self.table.size, &values[k]):
+                    free(values)
+                    return NULL
+            return values
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef unsigned int _one_id(self, value) except? 0xFFFFFFFF:
         cdef long long v
         try:
             v = <long long> operator_index(value)
@@ -2628,83 +2747,106 @@ cdef class _Machine:
             v = -1
         if v < 0 or v >= self.table.size:
             raise ValueError(f"token id {value} is not in the table of {self.table.size} ids")
-        return v
+        return <unsigned int> v
 
-    cdef int _consume_ids(self, const long long* ids, Py_ssize_t count) except -1:
-        cdef const unsigned char* kinds = self.table.kinds
-        cdef const unsigned int* offsets = self.table.offsets
-        cdef const char* blob = self.table.blob
-        cdef Py_ssize_t k, size
+    cdef int _consume_ids(self, const unsigned int* ids, Py_ssize_t count) except -1:
+        cdef Py_ssize_t k = 0
+        if self.record:
+            self._record_ids(ids, count)
+        while k < count:
+            k += self._consume_text(ids + k, count - k)
+            if k < count:
+                if self._consume_special(ids[k]):
+                    return self._trailing(ids + k + 1, count - k - 1)
+                k += 1
+        return 0
+
+    cdef Py_ssize_t _consume_text(self, const unsigned int* ids, Py_ssize_t count) except -1:
+        """Reads ids up to the first that has no bytes or ends the turn, as one piece; says how many."""
+        cdef _Table table = self.table
+        cdef Py_ssize_t k = 0
+        cdef Py_ssize_t begin, size
         cdef Py_ssize_t used = 0
-        cdef Py_ssize_t capacity = 0
-        cdef char* text = NULL
+        cdef Py_ssize_t tags = 0
+        cdef Py_ssize_t capacity = 8 * count + 32
+        cdef char small[128]
+        cdef char* text = small
         cdef char* grown
-        cdef unsigned int id
-        cdef unsigned char what
-        cdef str tag
+        cdef unsigned char what = 0
+        if capacity > 128:
+            text = <char*> malloc(capacity)
+            if text == NULL:
+                raise MemoryError
         try:
             for k in range(count):
-                id = <unsigned int> ids[k]
-                what = kinds[id]
-                if self.record:
-                    self._record_id(id)
-                if what == 0 or (what <= 4 and not self.by_id):
-                    size = offsets[id + 1] - offsets[id]
-                    if used + size > capacity:
-                        capacity = (used + size) * 2 + 64
-                        grown = <char*> realloc(text, capacity)
-                        if grown == NULL:
-                            raise MemoryError
-                        text = grown
-                    memcpy(text + used, blob + offsets[id], size)
-                    used += size
-                    continue
-                # An unfinished character before a control token will never be finished.
-                self._input_bytes(text, used, what != 255)
-                used = 0
-                if what == 255:
-                    if self.unknown_ids is None:
-                        self.unknown_ids = set()
-                    if id not in self.unknown_ids:
-                        self.unknown_ids.add(id)
-                        self._later(self.base + self.n, "unknown-token", str(id))
-                    continue
-                tag = PyUnicode_DecodeUTF8Stateful(blob + offsets[id], offsets[id + 1] - offsets[id],
-                                                   "surrogateescape", NULL)
-                if what <= 4:
-                    self._mark_certain(self.base + self.n)
-                    self._input(tag)
-                elif self.prefixing:
-                    self._input(tag)
+                what = table.kinds[ids[k]]
+                begin = table.offsets[ids[k]]
+                size = table.offsets[ids[k] + 1] - begin
+                if what != 0 and (what > 4 or self.by_id):
+                    if what > 4:
+                        count = k
+                        break
+                    self._mark_certain(used)
+                    tags += 1
+                if used + size + 16 > capacity:
+                    capacity = 2 * (used + size) + 32
+                    grown = <char*> realloc(NULL if text == small else text, capacity)
+                    if grown == NULL:
+                        raise MemoryError
+                    if text == small:
+                        memcpy(grown, small, used)
+                    text = grown
+                if size <= 16 and begin + 16 <= table.blob_size:
+                    memcpy(text + used, table.blob + begin, 16)     # a fixed size is two moves
                 else:
-                    self._finish("im_end" if what == 8 else "other_stop", tag)
-                    self._trailing(ids + k + 1, count - k - 1)
-                    return 0
-            return self._input_bytes(text, used, False) if used else 0
+                    memcpy(text + used, table.blob + begin, size)
+                used += size
+            # An unfinished character before a stop will never be finished.
+            self._input_bytes(text, used, 4 < what < 255, tags)
         finally:
-            free(text)
+            if text != small:
+                free(text)
+        return count
 
-    cdef int _record_id(self, unsigned int id) except -1:
+    cdef bint _consume_special(self, unsigned int id) except -1:
+        """An id without bytes, or one that ends the turn: then True."""
+        cdef Py_ssize_t begin = self.table.offsets[id]
+        cdef str text
+        if self.table.kinds[id] == 255:
+            if self.unknown_ids is None:
+                self.unknown_ids = set()
+            if id not in self.unknown_ids:
+                self.unknown_ids.add(id)
+                self._later(self.base + self.n, "unknown-token", str(id))
+            return False
+        text = PyUnicode_DecodeUTF8Stateful(self.table.blob + begin, self.table.offsets[id + 1] - begin,
+                                            "surrogateescape", NULL)
+        if self.prefixing:
+            self._input(text)
+            return False
+        self._finish("im_end" if self.table.kinds[id] == 8 else "other_stop", text)
+        return True
+
+    cdef int _record_ids(self, const unsigned int* ids, Py_ssize_t count) except -1:
         cdef unsigned int* grown
-        cdef Py_ssize_t capacity
-        if self.n_ids == self.ids_capacity:
-            capacity = 64 if self.ids_capacity == 0 else self.ids_capacity * 2
+        cdef Py_ssize_t capacity = self.ids_capacity if self.ids_capacity else 64
+        while capacity < self.n_ids + count:
+            capacity *= 2
+        if capacity != self.ids_capacity:
             grown = <unsigned int*> realloc(self.ids, capacity * sizeof(unsigned int))
             if grown == NULL:
                 raise MemoryError
             self.ids = grown
             self.ids_capacity = capacity
-        self.ids[self.n_ids] = id
-        self.n_ids += 1
+        memcpy(self.ids + self.n_ids, ids, count * sizeof(unsigned int))
+        self.n_ids += count
         return 0
 
-    cdef int _trailing(self, const long long* ids, Py_ssize_t count) except -1:
+    cdef int _trailing(self, const unsigned int* ids, Py_ssize_t count) except -1:
         """Ids behind a stop id: kept, not read."""
         cdef Py_ssize_t k
         cdef list parts = []
         for k in range(count):
-            if self.record:
-                self._record_id(<unsigned int> ids[k])
             parts.append(self.table.blob[self.table.offsets[ids[k]]:self.table.offsets[ids[k] + 1]])
         self._append_region((<bytes> b"".join(parts)).decode("utf-8", "surrogateescape"), K_TRAILING)
         return 0
@@ -2759,7 +2901,7 @@ cdef class _Machine:
             return 0
         return self._finish(stop, formats.IM_END if stop == "im_end" else formats.ENDOFTEXT if text is None else text)
 
-    cdef inline int _whole_text(self, str s) noexcept:
+    cdef int _whole_text(self, str s, int what) noexcept:
         """The kind of region that s is as a whole, if nothing is held or pending; -1: read it the long way.
 
         Moves the line state on, as the long way would.
@@ -2768,7 +2910,7 @@ cdef class _Machine:
         cdef int kind = PyUnicode_KIND(s)
         cdef void* data = PyUnicode_DATA(s)
         cdef Py_UCS4 last
-        if self.n or size == 0 or self.fed != FED_STR or self.stop is not None or self.notes is not None or self.busy:
+        if self.n or size == 0 or self.fed != what or self.stop is not None or self.notes is not None or self.busy:
             return -1
         last = PyUnicode_READ(kind, data, size - 1)
         if self.state <= S_CONTENT:
@@ -2786,6 +2928,63 @@ cdef class _Machine:
             return -1
         self.value_bol = blanks_since_newline(kind, data, 0, size, self.value_bol)
         return K_VALUE
+
+    cdef str _piece_of(self, data, bint id):
+        """The text of one ordinary id, or of bytes, if it begins and ends a character; else None, nothing done."""
+        cdef const char* text
+        cdef Py_ssize_t size
+        cdef Py_ssize_t used = 0
+        cdef unsigned int one
+        cdef str s
+        if self.n_pending or self.stop is not None or self.busy:
+            return None
+        if not id:
+            text = <bytes> data
+            size = len(<bytes> data)
+        else:
+            if self.table is None or not _exact_id(<PyObject*> data, self.table.size, &one):
+                return None
+            if self.table.kinds[one] != 0 and (self.by_id or self.table.kinds[one] > 4):
+                return None
+            text = self.table.blob + self.table.offsets[one]
+            size = self.table.offsets[one + 1] - self.table.offsets[one]
+        s = PyUnicode_DecodeUTF8Stateful(text, size, "surrogateescape", &used)
+        if used != size:
+            return None
+        self._may_feed(FED_IDS if id else FED_BYTES)
+        if id and self.record:
+            self._record_ids(&one, 1)
+        return s
+
+    cdef inline Event _text_event(self, str s, int kind):
+        cdef Event e
+        if kind == K_THINK_BODY:
+            e = ReasoningDelta.__new__(ReasoningDelta)
+        elif kind == K_CONTENT:
+            e = ContentDelta.__new__(ContentDelta)
+        else:
+            e = ArgumentDelta.__new__(ArgumentDelta)
+            e.number = self.call
+        e.raw = s
+        e.start = self.emitted
+        return e
+
+    cdef inline Delta _text_delta(self, str s, int kind):
+        cdef Delta d = Delta.__new__(Delta)
+        d.calls = d.issues = ()
+        if kind == K_THINK_BODY:
+            d.reasoning = s
+        elif kind == K_CONTENT:
+            d.content = s
+        else:
+            d.calls = (self._text_event(s, kind),)
+        return d
+
+    cdef object _whole(self, str s, int kind):
+        """What `feed` returns for a piece that is one region."""
+        cdef object out = [self._text_event(s, kind)] if self.mode == MODE_EVENTS else self._text_delta(s, kind)
+        self._count_text(s, kind)
+        return out
 
     cdef inline int _count_text(self, str s, int kind) except -1:
         """The whole of s was reported as a region."""
@@ -3152,21 +3351,19 @@ cdef class Parser(_Machine):
     def feed(self, data, /):
         """More of the completion, `str` or bytes; the events it decides. Raises `ParserClosed` after `close`."""
         cdef int kind
-        cdef Event e
+        cdef str s
         if type(data) is str:
-            kind = self._whole_text(<str> data)
+            kind = self._whole_text(<str> data, FED_STR)
             if kind >= 0:
-                if kind == K_THINK_BODY:
-                    e = ReasoningDelta.__new__(ReasoningDelta)
-                elif kind == K_CONTENT:
-                    e = ContentDelta.__new__(ContentDelta)
-                else:
-                    e = ArgumentDelta.__new__(ArgumentDelta)
-                    e.number = self.call
-                e.raw = <str> data
-                e.start = self.emitted
-                self._count_text(<str> data, kind)
-                return [e]
+                return self._whole(<str> data, kind)
+        elif type(data) is bytes:
+            s = self._piece_of(data, False)
+            if s is not None:
+                kind = self._whole_text(s, FED_BYTES)
+                if kind >= 0:
+                    return self._whole(s, kind)
+                self._input(s)
+                return self._take()
         self._input_object(data)
         return self._take()
 
@@ -3176,7 +3373,15 @@ cdef class Parser(_Machine):
 
         Raises `ValueError` for an id outside the table, before any of the list is consumed. A stop id ends the turn.
         """
-        self._input_ids(ids)
+        cdef int kind
+        cdef str s = self._piece_of(ids, True) if type(ids) is int else None
+        if s is None:
+            self._input_ids(ids)
+            return self._take()
+        kind = self._whole_text(s, FED_IDS)
+        if kind >= 0:
+            return self._whole(s, kind)
+        self._input(s)
         return self._take()
 
     @cython.critical_section
@@ -3237,33 +3442,34 @@ cdef class DeltaParser(_Machine):
     def feed(self, data, /):
         """More of the completion, `str` or bytes; what it adds. Raises `ParserClosed` after `close`."""
         cdef int kind
-        cdef Delta d
-        cdef Event e
+        cdef str s
         if type(data) is str:
-            kind = self._whole_text(<str> data)
+            kind = self._whole_text(<str> data, FED_STR)
             if kind >= 0:
-                d = Delta.__new__(Delta)
-                d.calls = ()
-                d.issues = ()
-                if kind == K_THINK_BODY:
-                    d.reasoning = <str> data
-                elif kind == K_CONTENT:
-                    d.content = <str> data
-                else:
-                    e = ArgumentDelta.__new__(ArgumentDelta)
-                    e.number = self.call
-                    e.raw = <str> data
-                    e.start = self.emitted
-                    d.calls = (e,)
-                self._count_text(<str> data, kind)
-                return d
+                return self._whole(<str> data, kind)
+        elif type(data) is bytes:
+            s = self._piece_of(data, False)
+            if s is not None:
+                kind = self._whole_text(s, FED_BYTES)
+                if kind >= 0:
+                    return self._whole(s, kind)
+                self._input(s)
+                return self._take()
         self._input_object(data)
         return self._take()
 
     @cython.critical_section
     def feed_ids(self, ids, /):
         """As `Parser.feed_ids`."""
-        self._input_ids(ids)
+        cdef int kind
+        cdef str s = self._piece_of(ids, True) if type(ids) is int else None
+        if s is None:
+            self._input_ids(ids)
+            return self._take()
+        kind = self._whole_text(s, FED_IDS)
+        if kind >= 0:
+            return self._whole(s, kind)
+        self._input(s)
         return self._take()
 
     @cython.critical_section

@@ -54,6 +54,49 @@ cdef inline Py_ssize_t find_char(int kind, void* data, Py_ssize_t i, Py_ssize_t 
     return i
 
 
+cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    """Index of the first '"' or backslash in [i, n), or n."""
+    cdef const unsigned char* u1 = <const unsigned char*> data
+    cdef const unsigned short* u2 = <const unsigned short*> data
+    cdef const unsigned int* u4 = <const unsigned int*> data
+    cdef unsigned char hit1
+    cdef unsigned short hit2
+    cdef unsigned int hit4
+    cdef int k
+    if kind == 1:
+        while n - i >= 16:
+            hit1 = 0
+            for k in range(16):
+                hit1 |= (u1[i + k] == 34) | (u1[i + k] == 92)
+            if hit1:
+                break
+            i += 16
+        while i < n and u1[i] != 34 and u1[i] != 92:
+            i += 1
+        return i
+    if kind == 2:
+        while n - i >= 16:
+            hit2 = 0
+            for k in range(16):
+                hit2 |= (u2[i + k] == 34) | (u2[i + k] == 92)
+            if hit2:
+                break
+            i += 16
+        while i < n and u2[i] != 34 and u2[i] != 92:
+            i += 1
+        return i
+    while n - i >= 16:
+        hit4 = 0
+        for k in range(16):
+            hit4 |= (u4[i + k] == 34) | (u4[i + k] == 92)
+        if hit4:
+            break
+        i += 16
+    while i < n and u4[i] != 34 and u4[i] != 92:
+        i += 1
+    return i
+
+
 cdef inline bint holds_broken(int kind, void* data, Py_ssize_t n) noexcept nogil:
     """Whether an undecodable byte (PEP 383) is among the characters. Kind 1 cannot hold one."""
     cdef const unsigned short* u2 = <const unsigned short*> data
