@@ -34,9 +34,10 @@ completion begins at 0, and what lies before 0 is clipped from reports.
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, strchr, strlen
 
 from qwenparse._json cimport (
     J_AFTER, J_DONE, J_ESCAPE, J_EXP, J_FRAC, J_HEX, J_INT, J_KEY_OR_END, J_STRING, J_ZERO,
@@ -46,12 +47,18 @@ from qwenparse._json cimport (
 from qwenparse._scan cimport (
     Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
     PyUnicode_KIND, PyUnicode_READ, PyUnicode_Substring,
-    blanks_since_newline, find_char, holds_broken, is_ws, line_feed, line_reset,
+    blanks_since_newline, find_char, find_quote, holds_broken, is_ws, line_feed, line_reset,
 )
+
+import os
+cdef extern from "Python.h":
+    Py_ssize_t PyList_GET_SIZE(object)
+    PyObject* PyList_GET_ITEM(object, Py_ssize_t)
+    bint PyLong_CheckExact(PyObject*)
+    long PyLong_AsLongAndOverflow(PyObject*, int*)
 
 from json import JSONDecoder
 from operator import index as operator_index
-from os import urandom
 
 from . import errors, formats
 
@@ -440,6 +447,11 @@ cdef struct Lex:
     Py_ssize_t end
     Py_ssize_t at           # resume here
 
+# A `Policy` as the machine asks it.
+cdef struct Rules:
+    char in_reasoning       # call_in_reasoning: 0 never, 1 line, 2 always
+    bint bare, call_in_fence, drop_close, close_cut, first_close, unknown_is_text
+
 cdef struct Rec:
     int kind
     int aux
@@ -448,6 +460,7 @@ cdef struct Rec:
 
 
 cdef tuple KINDS = formats.KINDS
+cdef dict FORMATS = formats.FORMATS
 cdef Py_ssize_t WINDOW = formats.WINDOW
 cdef Py_ssize_t NAME_LIMIT = formats.NAME_LIMIT
 cdef Py_ssize_t VARIANT_LIMIT = formats.VARIANT_LIMIT
@@ -467,6 +480,10 @@ cdef enum:
     FED_BYTES = 2
     FED_IDS = 3
 
+# Kinds whose text of that length is always the same: no string is made for it.
+cdef list FIXED = [None] * len(KINDS)
+cdef Py_ssize_t FIXED_LEN[64]
+
 cdef char TAG_TEXT[8][16]
 cdef Py_ssize_t TAG_LEN[8]
 
@@ -484,21 +501,68 @@ cdef void _load_tags() except *:
 
 _load_tags()
 
+
+cdef void _load_fixed() except *:
+    cdef Py_ssize_t k
+    cdef dict texts = dict(zip(
+        (K_THINK_OPEN, K_THINK_CLOSE, K_CALL_OPEN, K_CALL_CLOSE, K_FN_OPEN, K_FN_CLOSE, K_PARAM_OPEN), formats.TAGS))
+    texts[K_PARAM_CLOSE] = "</parameter>"
+    texts[K_LATE_CLOSE] = "</think>"
+    for k in range(len(KINDS)):
+        FIXED[k] = texts.get(k)
+        FIXED_LEN[k] = -1 if FIXED[k] is None else len(FIXED[k])
+
+
+_load_fixed()
+
 cdef object _make_toolset = None
+cdef object _toolset_type = None
+cdef object _no_tools = None
 cdef object _make_turn = None
 cdef object _open_turn = None
 
 
 def install(make_toolset, make_turn, open_turn):
     """Gives the core what it must not import: tools -> ToolSet, record -> Turn, prompt -> (format, tail)."""
-    global _make_toolset, _make_turn, _open_turn
+    global _make_toolset, _make_turn, _open_turn, _no_tools, _toolset_type
     _make_toolset = make_toolset
+    _no_tools = make_toolset(None)
+    _toolset_type = type(_no_tools)
     _make_turn = make_turn
     _open_turn = open_turn
 
 
-def _default_id():
-    return "call_" + urandom(12).hex()
+cdef list id_pool = []          # fresh ids: one urandom makes many; list.pop is atomic, each is given out once
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=id_pool.clear)
+
+
+cdef int _read_rules(Rules* rules, p) except -1:
+    if not isinstance(p, formats.Policy):
+        raise TypeError(f"policy must be a qwenparse.Policy, not {type(p).__name__}")
+    rules.in_reasoning = 0 if p.call_in_reasoning == "never" else 1 if p.call_in_reasoning == "line" else 2
+    rules.bare = p.bare_function == "declared"
+    rules.call_in_fence = p.fenced_call == "call"
+    rules.drop_close = p.stray_think_close == "drop"
+    rules.close_cut = p.truncated_call == "closed"
+    rules.first_close = p.argument_end == "first"
+    rules.unknown_is_text = p.unknown_tool == "text"
+    return 0
+
+
+cdef Rules DEFAULT_RULES
+_read_rules(&DEFAULT_RULES, DEFAULT_POLICY)
+
+
+cdef str _fresh_id():
+    cdef str digits
+    cdef Py_ssize_t k
+    try:
+        return <str> id_pool.pop()
+    except IndexError:
+        digits = os.urandom(12 * 64).hex()
+        id_pool.extend(["call_" + digits[k:k + 24] for k in range(24, 24 * 64, 24)])
+        return "call_" + digits[:24]
 
 
 cdef inline str _clean_name(str written, bint* quoted):
@@ -548,6 +612,88 @@ cdef bint _holds_object(str source) except -1:
         free(j.stack)
 
 
+@cython.final
+cdef class _Table:
+    """Pointers into the buffers of a `TokenTable`, which it keeps alive."""
+    cdef tuple refs
+    cdef Py_ssize_t size
+    cdef Py_ssize_t blob_size
+    cdef const char* blob
+    cdef const unsigned int* offsets
+    cdef const unsigned char* kinds
+    cdef unsigned int id_tags       # the tags that have an id
+
+
+cdef _Table _table_of(tokens):
+    """Made once for a table, and kept with it."""
+    cdef _Table t
+    cdef bytes blob, offsets, kinds
+    cdef Py_ssize_t i
+    cdef object made = getattr(tokens, "_core", None)
+    if type(made) is _Table:
+        return <_Table> made
+    t = _Table.__new__(_Table)
+    blob, offsets, kinds = tokens.blob, tokens.offsets, tokens.kinds
+    t.refs = (blob, offsets, kinds)
+    t.size = tokens.size
+    t.blob_size = len(blob)
+    if len(kinds) != t.size or len(offsets) != 4 * (t.size + 1):
+        raise ValueError("the token table's buffers do not fit its size")
+    t.blob = blob
+    t.offsets = <const unsigned int*> <const char*> offsets
+    t.kinds = <const unsigned char*> <const char*> kinds
+    t.id_tags = 0
+    for i in range(4):
+        if formats.TAGS[i] in tokens.tag_ids:
+            t.id_tags |= 1u << i
+    if hasattr(tokens, "_core"):
+        tokens._core = t
+    return t
+
+
+cdef inline bint _exact_id(PyObject* value, Py_ssize_t size, unsigned int* to) noexcept:
+    """Whether it is an int and an id of the table: the way of almost all."""
+    cdef int overflow = 0
+    cdef long v
+    if not PyLong_CheckExact(value):
+        return False
+    v = PyLong_AsLongAndOverflow(value, &overflow)
+    if overflow or v < 0 or v >= size:
+        return False
+    to[0] = <unsigned int> v
+    return True
+
+
+cdef inline bint _machine_id(const char* at, Py_ssize_t width, bint signed, Py_ssize_t size, unsigned int* to) noexcept:
+    """The same of an integer of that width in memory, aligned or not."""
+    cdef signed char v1
+    cdef short v2
+    cdef int v4
+    cdef long long v
+    if width == 8:
+        memcpy(&v, at, 8)
+    elif width == 4:
+        memcpy(&v4, at, 4)
+        v = v4 if signed else <unsigned int> v4
+    elif width == 2:
+        memcpy(&v2, at, 2)
+        v = v2 if signed else <unsigned short> v2
+    else:
+        memcpy(&v1, at, 1)
+        v = v1 if signed else <unsigned char> v1
+    if v < 0 or v >= size:
+        return False
+    to[0] = <unsigned int> v
+    return True
+
+
+cdef unsigned int* _array_of(Py_ssize_t count) except NULL:
+    cdef unsigned int* values = <unsigned int*> malloc((count + 1) * sizeof(unsigned int))
+    if values == NULL:
+        raise MemoryError
+    return values
+
+
 cdef class _Machine:
     """One turn being read. `Parser` and `DeltaParser` are this with two shapes of result."""
 
@@ -566,8 +712,7 @@ cdef class _Machine:
     cdef bint xml
     cdef bint by_id                 # the id tags count only where their id was sampled
     cdef unsigned int id_tags
-    cdef char in_reasoning          # policy call_in_reasoning: 0 never, 1 line, 2 always
-    cdef bint bare, call_in_fence, drop_close, close_cut, first_close, unknown_is_text
+    cdef Rules rules
     cdef int mode
 
     # the window: either the piece that was fed, or `buffer`, which begins with what was held
@@ -658,11 +803,7 @@ cdef class _Machine:
     cdef Py_ssize_t n_certain, certain_capacity, certain_head
     cdef unsigned int* ids          # all ids that were fed
     cdef Py_ssize_t n_ids, ids_capacity
-    cdef Py_ssize_t table_size
-    cdef object table_refs
-    cdef const char* table_blob
-    cdef const unsigned int* table_offsets
-    cdef const unsigned char* table_kinds
+    cdef _Table table
 
     def __cinit__(self):
         self.buffer = NULL
@@ -681,10 +822,14 @@ cdef class _Machine:
 
     def __init__(self, format, *, tools=None, start=None, policy=None, tokens=None, str tags not None="ids",
                  id_factory=None, bint record=True, Py_ssize_t max_held=1 << 20):
-        self.format = formats.get_format(format)
+        self.format = FORMATS.get(format) if type(format) is str else None
+        if self.format is None:
+            self.format = formats.get_format(format)
         self.policy = DEFAULT_POLICY if policy is None else policy
-        if not isinstance(self.policy, formats.Policy):
-            raise TypeError(f"policy must be a qwenparse.Policy, not {type(policy).__name__}")
+        if self.policy is DEFAULT_POLICY:
+            self.rules = DEFAULT_RULES
+        else:
+            _read_rules(&self.rules, policy)
         if start is None:
             start = self.format.start
         if start not in ("reasoning", "content", "auto"):
@@ -694,7 +839,7 @@ cdef class _Machine:
         if max_held < 1:
             raise ValueError("max_held must be at least 1")
         self.start = start
-        self.tools = _make_toolset(tools)
+        self.tools = tools if type(tools) is _toolset_type else _no_tools if tools is None else _make_toolset(tools)
         self.declared = self.tools.declared
         self.known = self.tools.known
         self.callable = not self.known or bool(self.declared)
@@ -703,36 +848,12 @@ cdef class _Machine:
         self.by_id = tokens is not None and tags == "ids"
         self.id_tags = 0
         if tokens is not None:
-            for i in range(4):
-                if formats.TAGS[i] in tokens.tag_ids:
-                    self.id_tags |= 1 << i
-            self._load_table(tokens)
-        self.id_factory = _default_id if id_factory is None else id_factory
+            self.table = _table_of(tokens)
+            self.id_tags = self.table.id_tags
+        self.id_factory = id_factory
         self.record = record
         self.max_held = max_held
-        cdef object p = self.policy
-        self.in_reasoning = 0 if p.call_in_reasoning == "never" else 1 if p.call_in_reasoning == "line" else 2
-        self.bare = p.bare_function == "declared"
-        self.call_in_fence = p.fenced_call == "call"
-        self.drop_close = p.stray_think_close == "drop"
-        self.close_cut = p.truncated_call == "closed"
-        self.first_close = p.argument_end == "first"
-        self.unknown_is_text = p.unknown_tool == "text"
         self._begin()
-
-    cdef int _load_table(self, tokens) except -1:
-        """Pointers into the table's buffers, which stay alive with `table_refs`."""
-        cdef bytes blob = tokens.blob
-        cdef bytes offsets = tokens.offsets
-        cdef bytes kinds = tokens.kinds
-        self.table_size = tokens.size
-        if len(kinds) != self.table_size or len(offsets) != 4 * (self.table_size + 1):
-            raise ValueError("the token table's buffers do not fit its size")
-        self.table_refs = (blob, offsets, kinds)
-        self.table_blob = blob
-        self.table_offsets = <const unsigned int*> <const char*> offsets
-        self.table_kinds = <const unsigned char*> <const char*> kinds
-        return 0
 
     cdef int _begin(self) except -1:
         """A new turn with the same settings."""
@@ -758,8 +879,7 @@ cdef class _Machine:
         self.d_calls = self.d_issues = None
         self.notes = None
         self.n_recs = 0
-        self.strings = []
-        self.pieces = []
+        self.strings = self.pieces = None
         self.carry = None
         self.gen_prefix = ""
         self.prefixed = None
@@ -819,6 +939,19 @@ cdef class _Machine:
         self.n_recs += 1
         return 0
 
+    cdef int _keep_string(self, object string) except -1:
+        if self.strings is None:
+            self.strings = []
+        self.strings.append(string)
+        return 0
+
+    cdef int _rec_string(self, int kind, object string, Py_ssize_t at) except -1:
+        """A zero-width record with a string, or a pair of them."""
+        if not self.record:
+            return 0
+        self._keep_string(string)
+        return self._rec(kind, <int> len(self.strings) - 1, at, at)
+
     cdef int _event(self, Event e) except -1:
         if self.mode == MODE_EVENTS:
             if self.out is None:
@@ -874,8 +1007,7 @@ cdef class _Machine:
         if start + (b - a) > self.emitted:
             self.emitted = start + (b - a)
         if whole is not None:
-            self.strings.append(PyUnicode_Substring(whole, 0, clip))
-            self._rec(R_TEXT, <int> len(self.strings) - 1, start, start)
+            self._rec_string(R_TEXT, PyUnicode_Substring(whole, 0, clip), start)
         if a < b:
             self._rec(kind, 0, start, start + b - a)
         if self.mode == MODE_NONE:
@@ -904,7 +1036,7 @@ cdef class _Machine:
         else:
             if a >= b or self.mode == MODE_DELTA:
                 return 0
-            text = self._slice(a, b)
+            text = self._slice(a, b) if FIXED_LEN[kind] != b - a else <str> FIXED[kind]
             e = Markup.__new__(Markup)
             e.value = KINDS[kind]
         e.raw = text
@@ -925,13 +1057,15 @@ cdef class _Machine:
         self.call_open = True
         self.call_complete = False
         cdef str call_id
-        self.busy = True
-        try:
-            call_id = self.id_factory()
-        finally:
-            self.busy = False
-        self.strings.append((name, call_id))
-        self._rec(R_CALL, <int> len(self.strings) - 1, self.emitted, self.emitted)
+        if self.id_factory is None:
+            call_id = _fresh_id()
+        else:
+            self.busy = True
+            try:
+                call_id = self.id_factory()
+            finally:
+                self.busy = False
+        self._rec_string(R_CALL, (name, call_id), self.emitted)
         if raw:
             self._rec(kind, 0, self.emitted, self.emitted + len(raw))
         if self.mode != MODE_NONE:
@@ -949,8 +1083,7 @@ cdef class _Machine:
         cdef Event e
         cdef str raw = self._at(a, b)
         self.arg_open = True
-        self.strings.append(key)
-        self._rec(R_ARG, <int> len(self.strings) - 1, self.emitted, self.emitted)
+        self._rec_string(R_ARG, key, self.emitted)
         if raw:
             self._rec(K_KEY, 0, self.emitted, self.emitted + len(raw))
         if self.mode != MODE_NONE:
@@ -998,7 +1131,7 @@ cdef class _Machine:
         if self.record:
             number = ISSUE_NUMBER[code]
             if text:
-                self.strings.append(text)
+                self._keep_string(text)
                 number += <int> len(self.strings) << 8
             self._rec(R_ISSUE, number, self.emitted, call)
         if self.mode == MODE_NONE:
@@ -1044,15 +1177,18 @@ cdef class _Machine:
 
     cdef bint _is_certain(self, Py_ssize_t i) noexcept:
         cdef Py_ssize_t at = self.base + i
-        cdef Py_ssize_t k
+        cdef Py_ssize_t low, high, middle
         while self.certain_head < self.n_certain and self.certain[self.certain_head] < self.base + self.p:
             self.certain_head += 1
-        k = self.certain_head
-        while k < self.n_certain and self.certain[k] <= at:
-            if self.certain[k] == at:
-                return True
-            k += 1
-        return False
+        low = self.certain_head
+        high = self.n_certain
+        while low < high:
+            middle = (low + high) // 2
+            if self.certain[middle] < at:
+                low = middle + 1
+            else:
+                high = middle
+        return low < self.n_certain and self.certain[low] == at
 
     cdef int _read_tag(self, Lex* x, Py_ssize_t start, bint again, unsigned int mask) noexcept:
         """Reads the tag at `start`, one of `mask`; `again`: goes on where it stopped."""
@@ -1070,8 +1206,19 @@ cdef class _Machine:
                 return DONE if self.closing else MORE
             if self._c(start) != 60:
                 return DONE
+            if have > 1:
+                c = self._c(start + 1)
+                if c == 47:
+                    mask &= B_THINK_CLOSE | B_CALL_CLOSE | B_FN_CLOSE | B_PARAM_CLOSE
+                elif c == 116:
+                    mask &= B_THINK | B_CALL
+                else:
+                    mask &= B_FN if c == 102 else B_PARAM if c == 112 else 0
+                if not mask:
+                    self.work += 1
+                    return DONE
             for t in range(8):
-                if not mask & (1u << t):
+                if not mask >> t & 1:
                     continue
                 size = TAG_LEN[t]
                 m = size if size < have else have
@@ -1159,8 +1306,8 @@ cdef class _Machine:
         if self.known:
             if name in self.declared:
                 return True
-            return not in_reasoning and not self.unknown_is_text and (not xml or _plain(name))
-        return _plain(name) or not (in_reasoning or self.unknown_is_text or xml)
+            return not in_reasoning and not self.rules.unknown_is_text and (not xml or _plain(name))
+        return _plain(name) or not (in_reasoning or self.rules.unknown_is_text or xml)
 
     cdef str _name_of(self, Lex* x):
         if self.name is None:
@@ -1199,12 +1346,7 @@ cdef class _Machine:
                     stop = m
             c = self._c(self.j_at)
             if self.json.state == J_STRING and c != 34 and c != 92:
-                m = self.j_at
-                while m < stop:
-                    c = self._c(m)
-                    if c == 34 or c == 92:
-                        break
-                    m += 1
+                m = find_quote(self.kind, self.data, self.j_at, stop)
                 if self.json.key and self.json.depth == 1:
                     for k in range(self.j_at, m):
                         self._json_key_char(self._c(k))
@@ -1327,7 +1469,9 @@ cdef class _Machine:
                     return A_TEXT
                 return A_CUT_CALL if self.closing else A_HOLD
             if point == JP_NAME:
-                name = json_loads(self._slice(self.j_val, self.j_at))
+                name = self._slice(self.j_val + 1, self.j_at - 1)
+                if find_char(self.kind, self.data, self.j_val, self.j_at, 92) < self.j_at:
+                    name = json_loads(self._slice(self.j_val, self.j_at))
                 if 1 <= len(name) <= NAME_LIMIT:
                     self.name = name
                     return A_JSON_CALL
@@ -1343,17 +1487,17 @@ cdef class _Machine:
     cdef unsigned int _wanted_in_text(self) noexcept:
         """The tags that can mean something here."""
         cdef unsigned int mask = B_THINK_CLOSE
-        cdef bint in_fence = self.line.fence != 0 and not self.call_in_fence
+        cdef bint in_fence = self.line.fence != 0 and not self.rules.call_in_fence
         if self.fresh != FRESH_NO:
             mask |= B_THINK
         if self.state == S_REASONING:
-            if self.callable and (self.in_reasoning == 2
-                                  or (self.in_reasoning == 1 and self.line.bol and not in_fence)):
+            if self.callable and (self.rules.in_reasoning == 2
+                                  or (self.rules.in_reasoning == 1 and self.line.bol and not in_fence)):
                 mask |= B_CALL
             return mask
         if self.callable and not in_fence:
             mask |= B_CALL
-            if self.bare and self.known and self.line.bol:
+            if self.rules.bare and self.known and self.line.bol:
                 mask |= B_FN
         if self.stray_ok:
             mask |= B_FN_CLOSE | B_CALL_CLOSE | B_PARAM_CLOSE
@@ -1373,7 +1517,7 @@ cdef class _Machine:
                 return A_THINK_CLOSE
             if self.owed:
                 return A_LATE_CLOSE
-            return A_DROP_CLOSE if self.drop_close else A_KEEP_CLOSE
+            return A_DROP_CLOSE if self.rules.drop_close else A_KEEP_CLOSE
         if t == TAG_CALL:
             return self._decide_call()
         if t == TAG_FN:
@@ -1665,7 +1809,7 @@ cdef class _Machine:
         if self.known and name not in self.declared:
             self._call_issue("undeclared-tool")
         self.params = self.declared.get(name) if self.known else None
-        self.given = set()
+        self.given = None
         self.closed_params = 0
         self.unclosed_params = False
         return 0
@@ -1887,7 +2031,7 @@ cdef class _Machine:
         """The input ended inside the call; `whole`: policy truncated_call="closed" may count it as complete."""
         self._call_issue("cut-call")
         self._end_arg(False)
-        self._end_call(whole and self.close_cut)
+        self._end_call(whole and self.rules.close_cut)
         if not self.call_complete:
             self._rec(R_CUT, 0, self.emitted, self.emitted)
         self.incomplete = True
@@ -1899,6 +2043,9 @@ cdef class _Machine:
         if self.params is not None:
             return name in self.params
         return bool(name) and _plain(name)
+
+    cdef inline bint _is_given(self, str name) except -1:
+        return self.given is not None and name in self.given
 
     cdef int _parameter(self) except -1:
         """The <parameter= at i, whole or broken off."""
@@ -1957,6 +2104,8 @@ cdef class _Machine:
 
     cdef int _begin_value(self, str name, Py_ssize_t at, bint framed) except -1:
         if name is not None:
+            if self.given is None:
+                self.given = set()
             self.given.add(name)
         self.state = S_VALUE
         self.at_value_start = framed
@@ -1981,7 +2130,7 @@ cdef class _Machine:
         if t == TAG_PARAM_CLOSE:
             if self.tag.read != READ_WHOLE:
                 return A_VALUE_CUT
-            if self.first_close and self.tag.end - self.tag.start == 12:
+            if self.rules.first_close and self.tag.end - self.tag.start == 12:
                 return A_VALUE_CLOSE
             return self._decide_follow(B_PARAM | B_FN_CLOSE | B_CALL_CLOSE, A_VALUE_CLOSE)
         if t == TAG_FN_CLOSE:
@@ -1992,7 +2141,7 @@ cdef class _Machine:
             return A_VALUE_CUT if self._could_be_parameter() else A_TEXT
         if self.tag.read != READ_WHOLE:
             return A_TEXT
-        if self._name_of(&self.tag) in self.given or not self._is_parameter(<str> self.name):
+        if self._is_given(self._name_of(&self.tag)) or not self._is_parameter(<str> self.name):
             return A_TEXT
         return A_VALUE_BREAK
 
@@ -2005,7 +2154,7 @@ cdef class _Machine:
         if self.params is None:
             return _plain(written.rstrip(" \t"))
         for name in self.params:
-            if name not in self.given and (
+            if not self._is_given(name) and (
                 (name + "   ").startswith(written) or name.startswith(bare) or bare.rstrip("'\" \t") == name
             ):
                 return True
@@ -2335,12 +2484,12 @@ cdef class _Machine:
         if size == 0:
             return 0
         self.turn_cache = None
-        if kind >= 2:
+        if kind >= 2 and holds_broken(kind, PyUnicode_DATA(s), size):
             self._find_broken(s)
         else:
             self.broken_before = False
         if self.record:
-            self.pieces.append(s)
+            self._keep_piece(s)
         if self.carry is not None:
             self._flush_carry()
         if self.n == 0:
@@ -2356,6 +2505,13 @@ cdef class _Machine:
             self.n += size
         self._run(False)
         return self._keep()
+
+    cdef inline int _keep_piece(self, str s) except -1:
+        if self.pieces is None:
+            self.pieces = [s]
+        else:
+            self.pieces.append(s)
+        return 0
 
     cdef int _keep(self) except -1:
         """Holds [p, n) for the next window."""
@@ -2435,14 +2591,18 @@ cdef class _Machine:
             self.fed = what
         return 0
 
-    cdef int _input_bytes(self, const char* data, Py_ssize_t size, bint final) except -1:
-        """Decodes (PEP 383) and keeps the bytes of an unfinished sequence."""
+    cdef int _input_bytes(self, const char* data, Py_ssize_t size, bint final, Py_ssize_t tags=0) except -1:
+        """Decodes (PEP 383) and keeps the bytes of an unfinished sequence.
+
+        The last `tags` of the certain tags are offsets in `data` still, to be made positions.
+        """
         cdef bytes joined
         cdef str s
         cdef Py_ssize_t used = 0
         cdef Py_ssize_t k
-        if self.n_pending:
-            joined = (<char*> self.pending)[:self.n_pending] + data[:size]
+        cdef Py_ssize_t before = self.n_pending
+        if before:
+            joined = (<char*> self.pending)[:before] + data[:size]
             data = joined
             size = len(joined)
         if size == 0:
@@ -2453,7 +2613,26 @@ cdef class _Machine:
         for k in range(size - used):
             self.pending[k] = <unsigned char> data[used + k]
         self.n_pending = <int> (size - used)
+        if tags:
+            self._place_tags(s, before, tags)
         return self._input(s)
+
+    cdef int _place_tags(self, str s, Py_ssize_t before, Py_ssize_t tags) except -1:
+        """Byte offsets of the last certain tags, `before` bytes further on in s, become positions."""
+        cdef int kind = PyUnicode_KIND(s)
+        cdef void* data = PyUnicode_DATA(s)
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t offset = 0
+        cdef Py_ssize_t k
+        cdef Py_UCS4 c
+        for k in range(self.n_certain - tags, self.n_certain):
+            while offset < self.certain[k] + before:
+                c = PyUnicode_READ(kind, data, at)
+                # An undecodable byte was one byte.
+                offset += 1 if c < 0x80 or 0xDC80 <= c <= 0xDCFF else 2 if c < 0x800 else 3 if c < 0x10000 else 4
+                at += 1
+            self.certain[k] = self.base + self.n + at
+        return 0
 
     cdef int _input_object(self, data) except -1:
         cdef Py_buffer view
@@ -2476,7 +2655,7 @@ cdef class _Machine:
         cdef long long* grown
         cdef Py_ssize_t capacity
         if self.n_certain == self.certain_capacity:
-            if self.certain_head:
+            if self.certain_head > self.n_certain // 2:
                 memmove(self.certain, self.certain + self.certain_head,
                         (self.n_certain - self.certain_head) * sizeof(long long))
                 self.n_certain -= self.certain_head
@@ -2496,116 +2675,185 @@ cdef class _Machine:
 
     cdef int _input_ids(self, ids) except -1:
         """Token ids: a list or other sequence, an array of integers, or one int."""
-        cdef long long one[1]
-        cdef long long* values = NULL
+        cdef unsigned int one
+        cdef unsigned int* values
         cdef Py_ssize_t count
-        cdef Py_ssize_t k
-        if self.tokens is None:
+        if self.table is None:
             raise TypeError("feed_ids needs a parser made with tokens=")
         if isinstance(ids, int):
-            one[0] = self._one_id(ids)
+            one = self._one_id(ids)
             self._may_feed(FED_IDS)
-            return self._consume_ids(one, 1)
-        if not isinstance(ids, (list, tuple)):
-            ids = _listed(ids)
-        count = len(ids)
-        values = <long long*> malloc((count + 1) * sizeof(long long))
-        if values == NULL:
-            raise MemoryError
+            return self._consume_ids(&one, 1)
+        values = self._values_of(ids, &count)
         try:
-            for k in range(count):
-                values[k] = self._one_id(ids[k])
             self._may_feed(FED_IDS)
             return self._consume_ids(values, count)
         finally:
             free(values)
 
-    cdef long long _one_id(self, value) except -1:
+    cdef unsigned int* _values_of(self, ids, Py_ssize_t* count) except NULL:
+        """The ids in memory of their own, all of them checked."""
+        cdef unsigned int* values
+        cdef Py_ssize_t k = 0
+        cdef tuple items
+        if type(ids) is list:
+            with cython.critical_section(ids):
+                count[0] = PyList_GET_SIZE(ids)
+                values = _array_of(count[0])
+                while k < count[0] and _exact_id(PyList_GET_ITEM(ids, k), self.table.size, &values[k]):
+                    k += 1
+            if k == count[0]:
+                return values
+            free(values)
+        elif PyObject_CheckBuffer(ids) and type(ids) is not bytes and type(ids) is not bytearray:
+            values = self._values_of_buffer(ids, count)
+            if values != NULL:
+                return values
+        items = tuple(ids if isinstance(ids, (list, tuple)) else _listed(ids))
+        count[0] = len(items)
+        values = _array_of(count[0])
+        try:
+            for k in range(count[0]):
+                values[k] = self._one_id(items[k])
+        except:
+            free(values)
+            raise
+        return values
+
+    cdef unsigned int* _values_of_buffer(self, ids, Py_ssize_t* count) except? NULL:
+        """The same of a row of machine integers, without objects. NULL and no exception: it is none, or an id is bad."""
+        cdef Py_buffer view
+        cdef unsigned int* values = NULL
+        cdef Py_ssize_t k
+        try:
+            PyObject_GetBuffer(ids, &view, PyBUF_RECORDS_RO)
+        except (BufferError, ValueError):
+            return NULL
+        try:
+            if view.ndim != 1 or view.format == NULL or strlen(view.format) != 1:
+                return NULL
+            if strchr("bBhHiIlLqQ", view.format[0]) == NULL:
+                return NULL
+            count[0] = view.shape[0]
+            values = _array_of(count[0])
+            for k in range(count[0]):
+                if not _machine_id(<char*> view.buf + k * view.strides[0], view.itemsize, view.format[0] >= 97,
+                                   self.table.size, &values[k]):
+                    free(values)
+                    return NULL
+            return values
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef unsigned int _one_id(self, value) except? 0xFFFFFFFF:
         cdef long long v
         try:
             v = <long long> operator_index(value)
         except OverflowError:
             v = -1
-        if v < 0 or v >= self.table_size:
-            raise ValueError(f"token id {value} is not in the table of {self.table_size} ids")
-        return v
+        if v < 0 or v >= self.table.size:
+            raise ValueError(f"token id {value} is not in the table of {self.table.size} ids")
+        return <unsigned int> v
 
-    cdef int _consume_ids(self, const long long* ids, Py_ssize_t count) except -1:
-        cdef const unsigned char* kinds = self.table_kinds
-        cdef const unsigned int* offsets = self.table_offsets
-        cdef const char* blob = self.table_blob
-        cdef Py_ssize_t k, size
+    cdef int _consume_ids(self, const unsigned int* ids, Py_ssize_t count) except -1:
+        cdef Py_ssize_t k = 0
+        if self.record:
+            self._record_ids(ids, count)
+        while k < count:
+            k += self._consume_text(ids + k, count - k)
+            if k < count:
+                if self._consume_special(ids[k]):
+                    return self._trailing(ids + k + 1, count - k - 1)
+                k += 1
+        return 0
+
+    cdef Py_ssize_t _consume_text(self, const unsigned int* ids, Py_ssize_t count) except -1:
+        """Reads ids up to the first that has no bytes or ends the turn, as one piece; says how many."""
+        cdef _Table table = self.table
+        cdef Py_ssize_t k = 0
+        cdef Py_ssize_t begin, size
         cdef Py_ssize_t used = 0
-        cdef Py_ssize_t capacity = 0
-        cdef char* text = NULL
+        cdef Py_ssize_t tags = 0
+        cdef Py_ssize_t capacity = 8 * count + 32
+        cdef char small[128]
+        cdef char* text = small
         cdef char* grown
-        cdef unsigned int id
-        cdef unsigned char what
-        cdef str tag
+        cdef unsigned char what = 0
+        if capacity > 128:
+            text = <char*> malloc(capacity)
+            if text == NULL:
+                raise MemoryError
         try:
             for k in range(count):
-                id = <unsigned int> ids[k]
-                what = kinds[id]
-                if self.record:
-                    self._record_id(id)
-                if what == 0 or (what <= 4 and not self.by_id):
-                    size = offsets[id + 1] - offsets[id]
-                    if used + size > capacity:
-                        capacity = (used + size) * 2 + 64
-                        grown = <char*> realloc(text, capacity)
-                        if grown == NULL:
-                            raise MemoryError
-                        text = grown
-                    memcpy(text + used, blob + offsets[id], size)
-                    used += size
-                    continue
-                # An unfinished character before a control token will never be finished.
-                self._input_bytes(text, used, what != 255)
-                used = 0
-                if what == 255:
-                    if self.unknown_ids is None:
-                        self.unknown_ids = set()
-                    if id not in self.unknown_ids:
-                        self.unknown_ids.add(id)
-                        self._later(self.base + self.n, "unknown-token", str(id))
-                    continue
-                tag = PyUnicode_DecodeUTF8Stateful(blob + offsets[id], offsets[id + 1] - offsets[id],
-                                                   "surrogateescape", NULL)
-                if what <= 4:
-                    self._mark_certain(self.base + self.n)
-                    self._input(tag)
-                elif self.prefixing:
-                    self._input(tag)
+                what = table.kinds[ids[k]]
+                begin = table.offsets[ids[k]]
+                size = table.offsets[ids[k] + 1] - begin
+                if what != 0 and (what > 4 or self.by_id):
+                    if what > 4:
+                        count = k
+                        break
+                    self._mark_certain(used)
+                    tags += 1
+                if used + size + 16 > capacity:
+                    capacity = 2 * (used + size) + 32
+                    grown = <char*> realloc(NULL if text == small else text, capacity)
+                    if grown == NULL:
+                        raise MemoryError
+                    if text == small:
+                        memcpy(grown, small, used)
+                    text = grown
+                if size <= 16 and begin + 16 <= table.blob_size:
+                    memcpy(text + used, table.blob + begin, 16)     # a fixed size is two moves
                 else:
-                    self._finish("im_end" if what == 8 else "other_stop", tag)
-                    self._trailing(ids + k + 1, count - k - 1)
-                    return 0
-            return self._input_bytes(text, used, False) if used else 0
+                    memcpy(text + used, table.blob + begin, size)
+                used += size
+            # An unfinished character before a stop will never be finished.
+            self._input_bytes(text, used, 4 < what < 255, tags)
         finally:
-            free(text)
+            if text != small:
+                free(text)
+        return count
 
-    cdef int _record_id(self, unsigned int id) except -1:
+    cdef bint _consume_special(self, unsigned int id) except -1:
+        """An id without bytes, or one that ends the turn: then True."""
+        cdef Py_ssize_t begin = self.table.offsets[id]
+        cdef str text
+        if self.table.kinds[id] == 255:
+            if self.unknown_ids is None:
+                self.unknown_ids = set()
+            if id not in self.unknown_ids:
+                self.unknown_ids.add(id)
+                self._later(self.base + self.n, "unknown-token", str(id))
+            return False
+        text = PyUnicode_DecodeUTF8Stateful(self.table.blob + begin, self.table.offsets[id + 1] - begin,
+                                            "surrogateescape", NULL)
+        if self.prefixing:
+            self._input(text)
+            return False
+        self._finish("im_end" if self.table.kinds[id] == 8 else "other_stop", text)
+        return True
+
+    cdef int _record_ids(self, const unsigned int* ids, Py_ssize_t count) except -1:
         cdef unsigned int* grown
-        cdef Py_ssize_t capacity
-        if self.n_ids == self.ids_capacity:
-            capacity = 64 if self.ids_capacity == 0 else self.ids_capacity * 2
+        cdef Py_ssize_t capacity = self.ids_capacity if self.ids_capacity else 64
+        while capacity < self.n_ids + count:
+            capacity *= 2
+        if capacity != self.ids_capacity:
             grown = <unsigned int*> realloc(self.ids, capacity * sizeof(unsigned int))
             if grown == NULL:
                 raise MemoryError
             self.ids = grown
             self.ids_capacity = capacity
-        self.ids[self.n_ids] = id
-        self.n_ids += 1
+        memcpy(self.ids + self.n_ids, ids, count * sizeof(unsigned int))
+        self.n_ids += count
         return 0
 
-    cdef int _trailing(self, const long long* ids, Py_ssize_t count) except -1:
+    cdef int _trailing(self, const unsigned int* ids, Py_ssize_t count) except -1:
         """Ids behind a stop id: kept, not read."""
         cdef Py_ssize_t k
         cdef list parts = []
         for k in range(count):
-            if self.record:
-                self._record_id(<unsigned int> ids[k])
-            parts.append(self.table_blob[self.table_offsets[ids[k]]:self.table_offsets[ids[k] + 1]])
+            parts.append(self.table.blob[self.table.offsets[ids[k]]:self.table.offsets[ids[k] + 1]])
         self._append_region((<bytes> b"".join(parts)).decode("utf-8", "surrogateescape"), K_TRAILING)
         return 0
 
@@ -2615,7 +2863,7 @@ cdef class _Machine:
         if not text:
             return 0
         if self.record:
-            self.pieces.append(text)
+            self._keep_piece(text)
         self.piece = text
         self.kind = PyUnicode_KIND(text)
         self.data = PyUnicode_DATA(text)
@@ -2659,7 +2907,7 @@ cdef class _Machine:
             return 0
         return self._finish(stop, formats.IM_END if stop == "im_end" else formats.ENDOFTEXT if text is None else text)
 
-    cdef inline int _whole_text(self, str s) noexcept:
+    cdef int _whole_text(self, str s, int what) noexcept:
         """The kind of region that s is as a whole, if nothing is held or pending; -1: read it the long way.
 
         Moves the line state on, as the long way would.
@@ -2668,7 +2916,7 @@ cdef class _Machine:
         cdef int kind = PyUnicode_KIND(s)
         cdef void* data = PyUnicode_DATA(s)
         cdef Py_UCS4 last
-        if self.n or size == 0 or self.fed != FED_STR or self.stop is not None or self.notes is not None or self.busy:
+        if self.n or size == 0 or self.fed != what or self.stop is not None or self.notes is not None or self.busy:
             return -1
         last = PyUnicode_READ(kind, data, size - 1)
         if self.state <= S_CONTENT:
@@ -2687,12 +2935,69 @@ cdef class _Machine:
         self.value_bol = blanks_since_newline(kind, data, 0, size, self.value_bol)
         return K_VALUE
 
+    cdef str _piece_of(self, data, bint id):
+        """The text of one ordinary id, or of bytes, if it begins and ends a character; else None, nothing done."""
+        cdef const char* text
+        cdef Py_ssize_t size
+        cdef Py_ssize_t used = 0
+        cdef unsigned int one
+        cdef str s
+        if self.n_pending or self.stop is not None or self.busy:
+            return None
+        if not id:
+            text = <bytes> data
+            size = len(<bytes> data)
+        else:
+            if self.table is None or not _exact_id(<PyObject*> data, self.table.size, &one):
+                return None
+            if self.table.kinds[one] != 0 and (self.by_id or self.table.kinds[one] > 4):
+                return None
+            text = self.table.blob + self.table.offsets[one]
+            size = self.table.offsets[one + 1] - self.table.offsets[one]
+        s = PyUnicode_DecodeUTF8Stateful(text, size, "surrogateescape", &used)
+        if used != size:
+            return None
+        self._may_feed(FED_IDS if id else FED_BYTES)
+        if id and self.record:
+            self._record_ids(&one, 1)
+        return s
+
+    cdef inline Event _text_event(self, str s, int kind):
+        cdef Event e
+        if kind == K_THINK_BODY:
+            e = ReasoningDelta.__new__(ReasoningDelta)
+        elif kind == K_CONTENT:
+            e = ContentDelta.__new__(ContentDelta)
+        else:
+            e = ArgumentDelta.__new__(ArgumentDelta)
+            e.number = self.call
+        e.raw = s
+        e.start = self.emitted
+        return e
+
+    cdef inline Delta _text_delta(self, str s, int kind):
+        cdef Delta d = Delta.__new__(Delta)
+        d.calls = d.issues = ()
+        if kind == K_THINK_BODY:
+            d.reasoning = s
+        elif kind == K_CONTENT:
+            d.content = s
+        else:
+            d.calls = (self._text_event(s, kind),)
+        return d
+
+    cdef object _whole(self, str s, int kind):
+        """What `feed` returns for a piece that is one region."""
+        cdef object out = [self._text_event(s, kind)] if self.mode == MODE_EVENTS else self._text_delta(s, kind)
+        self._count_text(s, kind)
+        return out
+
     cdef inline int _count_text(self, str s, int kind) except -1:
         """The whole of s was reported as a region."""
         cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
         if self.record:
             self.turn_cache = None
-            self.pieces.append(s)
+            self._keep_piece(s)
             self._rec(kind, 0, self.emitted, self.emitted + size)
         self.emitted += size
         self.base += size
@@ -2768,14 +3073,11 @@ cdef class _Machine:
                 continue
             value = type(e) is ArgumentDelta
             if type(e) is ToolCallStart:
-                self.strings.append((e.value, e.extra))
-                self._rec(R_CALL, <int> len(self.strings) - 1, 0, 0)
+                self._rec_string(R_CALL, (e.value, e.extra), 0)
             elif type(e) is ArgumentStart:
-                self.strings.append(e.value)
-                self._rec(R_ARG, <int> len(self.strings) - 1, 0, 0)
+                self._rec_string(R_ARG, e.value, 0)
             elif value:
-                self.strings.append(e.raw)
-                self._rec(R_TEXT, <int> len(self.strings) - 1, 0, 0)
+                self._rec_string(R_TEXT, e.raw, 0)
             elif type(e) is ArgumentEnd:
                 self._rec(R_ARG_END, e.value, 0, 0)
             if self.mode != MODE_NONE:
@@ -2843,15 +3145,15 @@ cdef class _Machine:
         cdef list ids = None
         cdef Rec* r
         cdef str raw
-        if len(self.pieces) > 1:
+        if self.pieces is not None and len(self.pieces) > 1:
             self.pieces = ["".join(self.pieces)]
-        raw = self.pieces[0] if self.pieces else ""
+        raw = "" if self.pieces is None else self.pieces[0]
         for k in range(self.n_recs):
             r = &self.recs[k]
             records.append((r.kind, r.aux, r.start, r.end))
         if self.fed == FED_IDS:
             ids = [self.ids[k] for k in range(self.n_ids)]
-        return raw, records, list(self.strings), ids, self.incomplete
+        return raw, records, list(self.strings or ()), ids, self.incomplete
 
     cdef int _copy_from(self, _Machine o) except -1:
         self.format = o.format
@@ -2868,13 +3170,7 @@ cdef class _Machine:
         self.xml = o.xml
         self.by_id = o.by_id
         self.id_tags = o.id_tags
-        self.in_reasoning = o.in_reasoning
-        self.bare = o.bare
-        self.call_in_fence = o.call_in_fence
-        self.drop_close = o.drop_close
-        self.close_cut = o.close_cut
-        self.first_close = o.first_close
-        self.unknown_is_text = o.unknown_is_text
+        self.rules = o.rules
         self.kind = o.kind
         self.n = o.n
         self.base = o.base
@@ -2969,11 +3265,7 @@ cdef class _Machine:
         self.n_certain = o.n_certain
         self.certain_head = o.certain_head
         self.n_ids = o.n_ids
-        self.table_size = o.table_size
-        self.table_refs = o.table_refs
-        self.table_blob = o.table_blob
-        self.table_offsets = o.table_offsets
-        self.table_kinds = o.table_kinds
+        self.table = o.table
         if o.n:
             self._grow(o.n)
             memcpy(self.buffer, o.buffer, o.n * sizeof(unsigned int))
@@ -3076,21 +3368,19 @@ cdef class Parser(_Machine):
     def feed(self, data, /):
         """More of the completion, `str` or bytes; the events it decides. Raises `ParserClosed` after `close`."""
         cdef int kind
-        cdef Event e
+        cdef str s
         if type(data) is str:
-            kind = self._whole_text(<str> data)
+            kind = self._whole_text(<str> data, FED_STR)
             if kind >= 0:
-                if kind == K_THINK_BODY:
-                    e = ReasoningDelta.__new__(ReasoningDelta)
-                elif kind == K_CONTENT:
-                    e = ContentDelta.__new__(ContentDelta)
-                else:
-                    e = ArgumentDelta.__new__(ArgumentDelta)
-                    e.number = self.call
-                e.raw = <str> data
-                e.start = self.emitted
-                self._count_text(<str> data, kind)
-                return [e]
+                return self._whole(<str> data, kind)
+        elif type(data) is bytes:
+            s = self._piece_of(data, False)
+            if s is not None:
+                kind = self._whole_text(s, FED_BYTES)
+                if kind >= 0:
+                    return self._whole(s, kind)
+                self._input(s)
+                return self._take()
         self._input_object(data)
         return self._take()
 
@@ -3100,7 +3390,15 @@ cdef class Parser(_Machine):
 
         Raises `ValueError` for an id outside the table, before any of the list is consumed. A stop id ends the turn.
         """
-        self._input_ids(ids)
+        cdef int kind
+        cdef str s = self._piece_of(ids, True) if type(ids) is int else None
+        if s is None:
+            self._input_ids(ids)
+            return self._take()
+        kind = self._whole_text(s, FED_IDS)
+        if kind >= 0:
+            return self._whole(s, kind)
+        self._input(s)
         return self._take()
 
     @cython.critical_section
@@ -3161,33 +3459,34 @@ cdef class DeltaParser(_Machine):
     def feed(self, data, /):
         """More of the completion, `str` or bytes; what it adds. Raises `ParserClosed` after `close`."""
         cdef int kind
-        cdef Delta d
-        cdef Event e
+        cdef str s
         if type(data) is str:
-            kind = self._whole_text(<str> data)
+            kind = self._whole_text(<str> data, FED_STR)
             if kind >= 0:
-                d = Delta.__new__(Delta)
-                d.calls = ()
-                d.issues = ()
-                if kind == K_THINK_BODY:
-                    d.reasoning = <str> data
-                elif kind == K_CONTENT:
-                    d.content = <str> data
-                else:
-                    e = ArgumentDelta.__new__(ArgumentDelta)
-                    e.number = self.call
-                    e.raw = <str> data
-                    e.start = self.emitted
-                    d.calls = (e,)
-                self._count_text(<str> data, kind)
-                return d
+                return self._whole(<str> data, kind)
+        elif type(data) is bytes:
+            s = self._piece_of(data, False)
+            if s is not None:
+                kind = self._whole_text(s, FED_BYTES)
+                if kind >= 0:
+                    return self._whole(s, kind)
+                self._input(s)
+                return self._take()
         self._input_object(data)
         return self._take()
 
     @cython.critical_section
     def feed_ids(self, ids, /):
         """As `Parser.feed_ids`."""
-        self._input_ids(ids)
+        cdef int kind
+        cdef str s = self._piece_of(ids, True) if type(ids) is int else None
+        if s is None:
+            self._input_ids(ids)
+            return self._take()
+        kind = self._whole_text(s, FED_IDS)
+        if kind >= 0:
+            return self._whole(s, kind)
+        self._input(s)
         return self._take()
 
     @cython.critical_section

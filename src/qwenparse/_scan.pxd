@@ -21,6 +21,9 @@ cdef inline Py_ssize_t find_char(int kind, void* data, Py_ssize_t i, Py_ssize_t 
     cdef const void* hit
     cdef const unsigned short* u2
     cdef const unsigned int* u4
+    cdef unsigned short hit2
+    cdef unsigned int hit4
+    cdef int k
     if i >= n:
         return n
     if kind == 1:
@@ -28,23 +31,104 @@ cdef inline Py_ssize_t find_char(int kind, void* data, Py_ssize_t i, Py_ssize_t 
         return n if hit == NULL else <Py_ssize_t> (<char*> hit - <char*> data)
     if kind == 2:
         u2 = <const unsigned short*> data
+        while n - i >= 16:
+            hit2 = 0
+            for k in range(16):         # no way out of it: a compiler makes it vectors
+                hit2 |= u2[i + k] == <unsigned short> c
+            if hit2:
+                break
+            i += 16
         while i < n and u2[i] != c:
             i += 1
         return i
     u4 = <const unsigned int*> data
+    while n - i >= 16:
+        hit4 = 0
+        for k in range(16):
+            hit4 |= u4[i + k] == c
+        if hit4:
+            break
+        i += 16
     while i < n and u4[i] != c:
+        i += 1
+    return i
+
+
+cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    """Index of the first '"' or backslash in [i, n), or n."""
+    cdef const unsigned char* u1 = <const unsigned char*> data
+    cdef const unsigned short* u2 = <const unsigned short*> data
+    cdef const unsigned int* u4 = <const unsigned int*> data
+    cdef unsigned char hit1
+    cdef unsigned short hit2
+    cdef unsigned int hit4
+    cdef int k
+    if kind == 1:
+        while n - i >= 16:
+            hit1 = 0
+            for k in range(16):
+                hit1 |= (u1[i + k] == 34) | (u1[i + k] == 92)
+            if hit1:
+                break
+            i += 16
+        while i < n and u1[i] != 34 and u1[i] != 92:
+            i += 1
+        return i
+    if kind == 2:
+        while n - i >= 16:
+            hit2 = 0
+            for k in range(16):
+                hit2 |= (u2[i + k] == 34) | (u2[i + k] == 92)
+            if hit2:
+                break
+            i += 16
+        while i < n and u2[i] != 34 and u2[i] != 92:
+            i += 1
+        return i
+    while n - i >= 16:
+        hit4 = 0
+        for k in range(16):
+            hit4 |= (u4[i + k] == 34) | (u4[i + k] == 92)
+        if hit4:
+            break
+        i += 16
+    while i < n and u4[i] != 34 and u4[i] != 92:
         i += 1
     return i
 
 
 cdef inline bint holds_broken(int kind, void* data, Py_ssize_t n) noexcept nogil:
     """Whether an undecodable byte (PEP 383) is among the characters. Kind 1 cannot hold one."""
-    cdef Py_ssize_t i
-    cdef Py_UCS4 c
-    for i in range(n):
-        c = PyUnicode_READ(kind, data, i)
-        if 0xDC80 <= c <= 0xDCFF:
-            return True
+    cdef const unsigned short* u2 = <const unsigned short*> data
+    cdef const unsigned int* u4 = <const unsigned int*> data
+    cdef Py_ssize_t i = 0
+    cdef int k
+    cdef unsigned short hit2
+    cdef unsigned int hit4
+    if kind == 2:
+        while n - i >= 16:
+            hit2 = 0
+            for k in range(16):
+                hit2 |= <unsigned short> (u2[i + k] - 0xDC80) < 0x80
+            if hit2:
+                return True
+            i += 16
+        while i < n:
+            if <unsigned short> (u2[i] - 0xDC80) < 0x80:
+                return True
+            i += 1
+    elif kind == 4:
+        while n - i >= 16:
+            hit4 = 0
+            for k in range(16):
+                hit4 |= u4[i + k] - 0xDC80u < 0x80
+            if hit4:
+                return True
+            i += 16
+        while i < n:
+            if u4[i] - 0xDC80u < 0x80:
+                return True
+            i += 1
     return False
 
 

@@ -66,9 +66,10 @@ class TokenTable:
     Raises `ValueError` for buffers that do not fit together.
     """
 
-    __slots__ = ("__weakref__", "_blob", "_kinds", "_offsets", "_stop_ids", "_tag_ids")
+    __slots__ = ("__weakref__", "_blob", "_core", "_kinds", "_offsets", "_stop_ids", "_tag_ids")
 
     def __init__(self, blob: bytes, offsets: bytes, kinds: bytes) -> None:
+        self._core: Any = None  # what the core makes of the buffers, once
         self._blob = bytes(blob)
         self._offsets = bytes(offsets)
         self._kinds = bytes(kinds)
