@@ -288,19 +288,9 @@ from qwenparse.tokens import TokenTable
 tools = ToolSet.of([{"type": "function", "function": {"name": "f"}}])
 table = TokenTable.from_ranks({bytes([b]): b for b in range(256)}, {"<tool_call>": 302})
 
-<<<<<<< HEAD
 def resident():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-=======
-def memory():
-    # A child's peak begins at its parent's on Linux; what is resident now does not.
-    try:
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * resource.getpagesize()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
->>>>>>> refs/heads/perf
 
 def parsers(count):
     made = [qwenparse.Parser("qwen3.6", tools=tools, tokens=table, record=False) for _ in range(count)]
