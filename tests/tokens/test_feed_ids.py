@@ -280,7 +280,7 @@ def test_many_streams_interleaved(encoders: dict[str, Encoder]) -> None:
 
 
 LIVE = """
-import os
+import resource, sys
 import qwenparse
 from qwenparse.schema import ToolSet
 from qwenparse.tokens import TokenTable
@@ -288,9 +288,13 @@ from qwenparse.tokens import TokenTable
 tools = ToolSet.of([{"type": "function", "function": {"name": "f"}}])
 table = TokenTable.from_ranks({bytes([b]): b for b in range(256)}, {"<tool_call>": 302})
 
-def resident():
-    with open("/proc/self/statm") as f:
-        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def memory():
+    # A child's peak begins at its parent's on Linux; what is resident now does not.
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 def parsers(count):
     made = [qwenparse.Parser("qwen3.6", tools=tools, tokens=table, record=False) for _ in range(count)]
@@ -300,39 +304,12 @@ def parsers(count):
     return made
 
 warm = parsers(100)
-<<<<<<< HEAD
-before = resident()
-live = parsers(20_000)
-print((resident() - before) / len(live))
-=======
 before = memory()
 live = parsers(20_000)
 print((memory() - before) / len(live))
->>>>>>> refs/heads/perf
 """
 
 
 def test_a_live_parser_without_a_record_holds_less_than_2_kib() -> None:
     out = subprocess.run([sys.executable, "-c", LIVE], check=True, capture_output=True, text=True).stdout
     assert 200 < float(out) < 2048
-
-
-@pytest.mark.parametrize("begun", ["<tool_", "<tool_call", "</thi"])
-def test_a_tag_begun_in_a_text_prefix_cannot_be_finished_by_spelling(begun: str) -> None:
-    whole = "<tool_call>\n<function=sh>\n</function>" if begun[1] == "t" else "</think>B"
-    rest = whole[len(begun) :]
-    parser = qwenparse.Parser.for_prompt(
-        "<|im_start|>assistant\n<think>\nA\n" + begun, format="qwen3.6", tokens=TABLE, tools=[{"name": "sh"}]
-    )
-    parser.feed_ids(list(rest.encode()))
-    parser.close()
-    assert (parser.turn.reasoning, parser.turn.content, parser.turn.calls) == (rest, None, ())
-
-
-@pytest.mark.parametrize("tag", ["<tool_call>", "</think>"])
-def test_a_tag_whole_in_a_text_prefix_counts(tag: str) -> None:
-    prompt = "<|im_start|>assistant\n<think>\nA\n" + tag
-    parser = qwenparse.Parser.for_prompt(prompt, format="qwen3.6", tokens=TABLE, tools=[{"name": "sh"}])
-    parser.feed_ids(list(b"<function=sh></function>"))
-    parser.close()
-    assert [call.name for call in parser.turn.calls] == ["sh"] and parser.turn.reasoning is None
