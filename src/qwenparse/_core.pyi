@@ -128,7 +128,7 @@ class Delta:
     def __hash__(self) -> int: ...
 
 @type_check_only
-class _Table(Protocol):
+class _TokenTable(Protocol):
     @property
     def blob(self) -> bytes: ...
     @property
@@ -150,7 +150,7 @@ class _Machine:
         tools: Sequence[Mapping[str, Any]] | ToolSet | None = None,
         start: Start | None = None,
         policy: Policy | None = None,
-        tokens: _Table | None = None,
+        tokens: _TokenTable | None = None,
         tags: Literal["ids", "text"] = "ids",
         id_factory: Callable[[], str] | None = None,
         record: bool = True,
@@ -163,7 +163,7 @@ class _Machine:
     @property
     def tools(self) -> ToolSet: ...
     @property
-    def tokens(self) -> _Table | None: ...
+    def tokens(self) -> _TokenTable | None: ...
     @property
     def max_held(self) -> int: ...
     @property
