@@ -112,7 +112,7 @@ class _Layout:
         return f"{self.engine.trim(content)}\n\n{written}" if content and self.engine.strip(content) else written
 
     def _json(self, content: str | None, reasoning: str | None, calls: list[tuple[str, Any]], current: bool) -> str:
-        if content is None and self.name == "qwen3-2504":
+        if content is None and self.name in ("qwen3-2504", "qwen3-vl"):
             raise _Refused
         text, written = content or "", ""
         if self.name in _THINKING_JSON:
