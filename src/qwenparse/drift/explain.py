@@ -10,7 +10,6 @@ from .. import _core
 from ..formats import IM_END, Format, Policy, Stop, get_format
 from ..prompt import Prompt
 from ..replay import sampled_ids
-from ..replay.digest import joined
 from ..schema import ToolSet
 from ..splice import raw_of
 from ..templates.texts import ASSISTANT, EMPTY_THINK, THINK
@@ -46,10 +45,11 @@ def explain(
     read the turn unless a `Turn` or `Prompt` brings them; without a format the cause of a difference inside a turn is
     `unknown`. Linear in the lengths; never raises for what the texts hold.
     """
-    if format is None:
-        format = turn.format if isinstance(turn, Turn) else getattr(before, "format", None)
-    if format is None:
-        format = getattr(after, "format", None)
+    if format is None and isinstance(turn, Turn):
+        format = turn.format
+    for side in (before, after):
+        if format is None and isinstance(side, Prompt):
+            format = side.format
     if tools is None and isinstance(turn, Turn):
         tools = turn.tools
     reading = None
@@ -67,9 +67,9 @@ class _Reading(NamedTuple):
     policy: Policy
     turn: Turn | None
 
-    def read(self, text: str, stop: Stop) -> Turn:
+    def read(self, text: str, stop: Stop, prefix: str = "") -> Turn:
         turn: Turn = _core._replay(
-            self.format, "", text, stop, prefixed=True, tools=self.tools, policy=self.policy, start=None
+            self.format, prefix, text, stop, prefixed=True, tools=self.tools, policy=self.policy, start=None
         )
         return turn
 
@@ -200,7 +200,13 @@ def _common(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 
 def _escaped(data: bytes) -> str:
-    return data.decode("utf-8", "backslashreplace").encode("unicode_escape").decode().replace('"', '\\"')
+    return "".join(
+        f"\\x{ord(c) - 0xDC00:02x}" if 0xDC80 <= ord(c) <= 0xDCFF
+        else "\\" + c if c in '"\\'
+        else c if c.isprintable()
+        else repr(c)[1:-1]
+        for c in data.decode("utf-8", "surrogateescape")
+    )  # fmt: skip
 
 
 @dataclass
@@ -300,8 +306,10 @@ def _where(
         return "gen_prefix", number
     if reading is None:
         return None, number
-    turn = reading.read(closed_body(before, frame), "im_end")
-    inside = position - frame.body
+    if reading.turn is not None and start is not None and position >= start and at == len(found) - 1:
+        turn, inside = reading.turn, position - start
+    else:
+        turn, inside = reading.read(closed_body(before, frame), "im_end"), position - frame.body
     return next((span.kind for span in turn.spans if span.start <= inside < span.end), "stop"), number
 
 
@@ -353,19 +361,20 @@ def _turn_cause(
     if reading is None:
         return
     mine, theirs = old[at], new[there]
+    if there == len(new) - 1 and IM_END not in after[theirs.body :]:
+        place.cause, place.evidence = "history_edited", "the turn is not in the next prompt"
+        return
     last = at == len(old) - 1
     text = before[mine.body : mine.end]
     cut = last and not sides.closed
-    generated: Turn | None = None
-    if last and reading.turn is not None and start is not None:
-        prefix = before[mine.body : start]
-        if reading.turn.gen_prefix == prefix:
-            generated = joined(reading.turn)
-    if generated is None:
-        stop: Stop = "none" if cut else "im_end"
-        generated = reading.read(text.removesuffix("\n").removesuffix(IM_END) if not cut else text, stop)
+    prefix = before[mine.body : start] if last and start is not None and start >= mine.body else ""
+    if last and reading.turn is not None and reading.turn.gen_prefix == prefix:
+        generated = reading.turn
+    elif cut:
+        generated = reading.read(text[len(prefix) :], "none", prefix)
+    else:
+        generated = reading.read(text.removesuffix("\n").removesuffix(IM_END)[len(prefix) :], "im_end", prefix)
     rendered = reading.read(closed_body(after, theirs), "im_end")
-    prefix = before[mine.body : start] if last and start is not None else ""
     off = "</think>" in (prefix or text[: len(EMPTY_THINK)]) and (not last or bool(prefix))
     queried = any(is_query(after, frame) for frame in new[there + 1 :])
     causes = list(differences(generated, rendered, cut=cut, thinking_off=off, old=queried))

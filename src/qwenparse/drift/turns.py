@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..formats import IM_END
-from ..turn import Span, Turn
+from ..turn import Turn
 from .literals import arguments_cause, value_cause
 from .report import Cause
 
 Difference = tuple[Cause, str]
 
-_CALL_STARTS = ("call_open", "fn_open")
+_CALL_STARTS = ("call_open", "fn_open", "json_open")
 _TAGS = frozenset({
     "call_open", "fn_open", "fn_open_end", "param_open", "param_open_end", "param_close", "fn_close", "call_close",
 })  # fmt: skip
@@ -23,6 +23,8 @@ class _Call(NamedTuple):
     """(kind, text) from the opening tag to the closing one."""
     gap: str
     """Whitespace in front of it."""
+    whole: bool
+    """It came to an end."""
 
     def pick(self, *kinds: str) -> list[str]:
         return [text for kind, text in self.spans if kind in kinds]
@@ -34,24 +36,31 @@ class _View:
     def __init__(self, turn: Turn) -> None:
         raw = turn.raw
         self.turn = turn
-        self.opened = self.closed = False
+        self.opened = self.closed = self.echoed = False
         self.lead = self.thought = self.trail = self.behind = ""
         self.pieces: list[str] = []
         """Content before the first call, behind the first, behind the second, …"""
-        self.gap_before_end = ""
+        self.gap_before_content = self.gap_before_end = ""
         self.calls: list[_Call] = []
-        spans = [(span, raw[span.start : span.end]) for span in turn.spans if span.kind not in ("stop", "trailing")]
+        spans = _prefix_regions(turn.gen_prefix)
+        for span in turn.spans:
+            if span.kind not in ("stop", "trailing"):
+                text = raw[span.start : span.end]
+                if span.kind == "ws" and spans and spans[-1][0] == "ws":
+                    text = spans.pop()[1] + text
+                spans.append((span.kind, text))
         at = 0
-        while at < len(spans) and spans[at][0].kind in ("think_open", "think_body", "think_close", "ws"):
-            span, text = spans[at]
+        while at < len(spans) and spans[at][0] in ("think_open", "think_body", "think_close", "ws"):
+            kind, text = spans[at]
             at += 1
-            if span.kind == "think_open":
+            if kind == "think_open":
+                self.echoed = self.opened
                 self.opened = True
-            elif span.kind == "think_body":
-                self.thought = text
-            elif span.kind == "think_close":
+            elif kind == "think_body":
+                self.thought += text
+            elif kind == "think_close":
                 self.closed = True
-                if at < len(spans) and spans[at][0].kind == "ws":
+                if at < len(spans) and spans[at][0] == "ws":
                     self.behind = spans[at][1]
                     at += 1
                 break
@@ -64,15 +73,14 @@ class _View:
                 break
         if not self.thought:
             self.lead, self.trail = "", self.lead + self.trail
-        self.late_close = any(span.kind == "late_think_close" for span, _ in spans)
+        self.late_close = any(kind == "late_think_close" for kind, _ in spans)
         self._rest(spans[at:])
 
-    def _rest(self, spans: Sequence[tuple[Span, str]]) -> None:
+    def _rest(self, spans: Sequence[tuple[str, str]]) -> None:
         content, gap = "", ""
         call: list[tuple[str, str]] | None = None
         call_gap = ""
-        for span, text in spans:
-            kind = span.kind
+        for kind, text in spans:
             if call is not None and kind not in ("content", "late_think_close"):
                 if not (kind in _CALL_STARTS and self._ended(call, kind)):
                     call.append((kind, text))
@@ -81,6 +89,8 @@ class _View:
                 gap = self._close(call, call_gap)
                 call = None
             if kind == "content":
+                if not content and not self.pieces:
+                    self.gap_before_content = gap
                 content += (gap if content else "") + text
                 gap = ""
             elif kind in _CALL_STARTS:
@@ -97,22 +107,47 @@ class _View:
     @staticmethod
     def _ended(call: list[tuple[str, str]], kind: str) -> bool:
         """Whether a tag of this kind begins another call."""
-        kinds = [k for k, _ in call]
-        return "call_close" in kinds or "fn_close" in kinds or "json_close" in kinds or kind == "call_open"
+        return kind == "call_open" or any(k in ("call_close", "fn_close", "json_close") for k, _ in call)
 
     def _close(self, call: list[tuple[str, str]], gap: str) -> str:
         """Notes a call; whitespace behind its last tag is not its own and is given back."""
         behind = ""
         while call and call[-1][0] == "ws":
             behind = call.pop()[1] + behind
-        self.calls.append(_Call(call, gap))
+        number = len(self.calls)
+        known = number < len(self.turn.calls)
+        self.calls.append(_Call(call, gap, known and self.turn.calls[number].complete))
         return behind
+
+
+def _prefix_regions(prefix: str) -> list[tuple[str, str]]:
+    """What a prompt writes of a turn, as regions; texts that it may hold belong to their sections."""
+    regions: list[tuple[str, str]] = []
+
+    def text(kind: str, piece: str) -> None:
+        bare = piece.strip()
+        if bare:
+            lead, _, trail = piece.partition(bare)
+            regions.extend((k, t) for k, t in (("ws", lead), (kind, bare), ("ws", trail)) if t)
+        elif piece:
+            regions.append(("ws", piece))
+
+    if prefix.startswith("<think>"):
+        regions.append(("think_open", "<think>"))
+        thought, close, rest = prefix[len("<think>") :].partition("</think>")
+        text("think_body", thought)
+        if close:
+            regions.append(("think_close", close))
+            text("content", rest)
+    else:
+        text("content", prefix)
+    return regions
 
 
 def differences(before: Turn, after: Turn, *, cut: bool, thinking_off: bool, old: bool) -> Iterator[Difference]:
     """The differences between a turn as generated and as rendered, in the order of the text, each with evidence.
 
-    Both turns were read from the beginning of their prefix. `cut`: the generated turn has no end of its own.
+    `cut`: the generated turn has no end of its own.
     `thinking_off`: the prompt had closed the block. `old`: a user message follows, so templates may drop thoughts.
     """
     a, b = _View(before), _View(after)
@@ -138,8 +173,11 @@ def _thought(a: _View, b: _View, thinking_off: bool, old: bool) -> Iterator[Diff
         return
     if not a.opened:
         if b.opened:
-            yield "unknown", "a think block appeared"
+            literal = "</think>" in a.turn.raw
+            yield ("literal_think_close" if literal else "unknown"), "a think block appeared"
         return
+    if a.echoed:
+        yield "unknown", "the model wrote <think> again"
     if a.lead != b.lead and a.thought and b.thought:
         yield "think_leading_ws", f"{a.lead!r}, now {b.lead!r}"
     if a.thought != b.thought:
@@ -185,9 +223,14 @@ def _content(a: _View, b: _View, cut: bool) -> Iterator[Difference]:
             last = k == len(a.pieces) - 1
             yield ("text_after_call" if last else "text_between_calls"), _short(a.pieces[k])
         return
-    for one, other in zip(a.pieces, b.pieces, strict=False):
-        if one != other:
-            yield from _text(one, other)
+    if not a.opened and a.gap_before_content != b.gap_before_content:
+        yield "content_leading_ws", f"{a.gap_before_content!r}, now {b.gap_before_content!r}"
+    one, other = a.pieces, b.pieces
+    if not all(call.whole for call in a.calls):  # calls that ended badly are not sent back
+        one, other = ["".join(one)], ["".join(other)]
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            yield from _text(mine, theirs)
     if not a.calls and a.gap_before_end != b.gap_before_end:
         yield ("truncated" if cut else "content_trailing_ws"), f"{a.gap_before_end!r}, now {b.gap_before_end!r}"
 
@@ -208,19 +251,22 @@ def _text(before: str, after: str) -> Iterator[Difference]:
 
 
 def _calls(a: _View, b: _View, cut: bool) -> Iterator[Difference]:
-    for index, (one, other) in enumerate(zip(a.calls, b.calls, strict=False)):
-        if one.gap != other.gap and (index or a.pieces[0] or not a.opened):
-            yield ("call_gap_ws" if index else "call_leading_ws"), f"{one.gap!r}, now {other.gap!r}"
-        yield from _call(one, other)
-    if len(a.calls) > len(b.calls):
-        lost = a.turn.calls[len(b.calls) :] if len(a.turn.calls) == len(a.calls) else ()
-        if cut and a.turn.cut_call is not None:
-            yield "truncated", "the turn was cut inside a call"
-        elif lost and not lost[0].complete:
-            yield "call_frame", f"a call of {lost[0].name} that is not complete"
-        else:
+    rest = list(b.calls)
+    first = True
+    for number, one in enumerate(a.calls):
+        if not one.whole:
+            at_end = cut and a.turn.cut_call is not None and number == len(a.calls) - 1
+            yield ("truncated" if at_end else "call_frame"), f"a call of {_name(one)!r} that is not complete"
+            continue
+        if not rest:
             yield "history_edited", f"{len(a.calls)} calls, now {len(b.calls)}"
-    elif len(a.calls) < len(b.calls):
+            return
+        other = rest.pop(0)
+        if one.gap != other.gap and (not first or a.pieces[0] or not a.opened):
+            yield ("call_leading_ws" if first else "call_gap_ws"), f"{one.gap!r}, now {other.gap!r}"
+        first = False
+        yield from _call(one, other)
+    if rest:
         yield "history_edited", f"{len(a.calls)} calls, now {len(b.calls)}"
     elif a.calls and a.gap_before_end != b.gap_before_end:
         yield "call_trailing_ws", f"{a.gap_before_end!r}, now {b.gap_before_end!r}"

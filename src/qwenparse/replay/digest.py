@@ -138,25 +138,19 @@ def body(turn: Turn) -> str:
 
 def whole(turn: Turn) -> Turn:
     """The turn together with what the prompt had written of it, read as one text; itself if that says nothing."""
-    return turn if turn.gen_prefix in _BLANK_PREFIXES else joined(turn)
-
-
-def joined(turn: Turn) -> Turn:
-    """The turn read again from the beginning of its prefix: `raw` is all that stands behind the header."""
     prefix = turn.gen_prefix
+    if prefix in _BLANK_PREFIXES:
+        return turn
     start, max_held, _, _ = turn.settings
     prefixed, evidence = turn.origin
     if evidence is not None:
         opened = (at for at, char in enumerate(prefix) if char == "<")
         evidence = evidence[0], (*opened, *(at + len(prefix) for at in evidence[1]))
-    stop = next((span for span in turn.spans if span.kind == "stop"), None)
-    again: Turn = _core._replay(
-        turn.format, "", prefix + body(turn), turn.closed or "none",
-        prefixed=None if prefixed is None and not prefix else prefixed is not False,
-        stop_text=None if stop is None else turn.raw[stop.start : stop.end],
+    joined: Turn = _core._replay(
+        turn.format, "", prefix + body(turn), turn.closed or "none", prefixed=prefixed is not False,
         evidence=evidence, tools=turn.tools, policy=turn.policy, start=start, max_held=max_held,
     )  # fmt: skip
-    return again
+    return joined
 
 
 def turn_said(turn: Turn) -> Said:
