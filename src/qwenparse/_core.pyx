@@ -3534,12 +3534,13 @@ def _replay(format, gen_prefix, text, stop, *, prefixed=None, stop_text=None, tr
             ids=None, **settings):
     """A Turn from its record: the prefix, the text as `str`, then the end.
 
-    `prefixed` and `evidence` are those of `_origin`, `unknown` are the (position, text) of ids without bytes, in order; `ids` are
-    kept with the turn.
+    `prefixed` and `evidence` are those of `_origin`, `unknown` are the (position, text) of ids without bytes, in order;
+    `ids` are kept with the turn.
     """
     cdef _Machine m = _Recorder(format, **settings)
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t position
+    cdef unsigned int one
     if evidence is not None:
         m.by_id = True
         m.id_tags = evidence[0]
@@ -3557,8 +3558,8 @@ def _replay(format, gen_prefix, text, stop, *, prefixed=None, stop_text=None, tr
     m._finish(stop, formats.IM_END if stop == "im_end" else formats.ENDOFTEXT if stop_text is None else stop_text)
     m._append_region(trailing, K_TRAILING)
     if ids is not None:
-        for position in ids:
-            m._record_id(<unsigned int> position)
+        for one in ids:
+            m._record_ids(&one, 1)
         m.fed = FED_IDS
     return m.turn
 

@@ -142,12 +142,12 @@ def whole(turn: Turn) -> Turn:
     if prefix in _BLANK_PREFIXES:
         return turn
     start, max_held, _, _ = turn.settings
-    evidence = turn.origin[1]
+    prefixed, evidence = turn.origin
     if evidence is not None:
         opened = (at for at, char in enumerate(prefix) if char == "<")
         evidence = evidence[0], (*opened, *(at + len(prefix) for at in evidence[1]))
     joined: Turn = _core._replay(
-        turn.format, "", prefix + body(turn), turn.closed or "none", prefixed=turn.origin[0] is not False,
+        turn.format, "", prefix + body(turn), turn.closed or "none", prefixed=prefixed is not False,
         evidence=evidence, tools=turn.tools, policy=turn.policy, start=start, max_held=max_held,
     )  # fmt: skip
     return joined
