@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _role(line: str) -> str:
     """The colour of a line: that of the verdict it states."""
-    return next((role for word, role in _ROLES.items() if f": {word}" in line or f"    {word} " in line), "")
+    return next((role for word, role in _ROLES.items() if f": {word}" in line or f"    {word} " in line), "content")
 
 
 def _option(item: str) -> tuple[str, Any]:

@@ -56,7 +56,7 @@ def ask_for_engines(target: Target) -> None:
     """Renders what engines are known to write differently, so that it is compared too."""
     described = tool(city="string")
     described["function"]["description"] = _MARKUP
-    numbers = {"half": 0.5, "whole": 1.0, "small": 1e-07, "big": 12345678901234567890}
+    numbers = {"half": 0.5, "whole": 1.0, "small": 1e-07, "list": [1e-07], "big": 12345678901234567890}
     for values, tools in (({"html": _MARKUP, "list": [_MARKUP]}, [described]), (numbers, [tool(city="string")])):
         turn = {"role": "assistant", "content": _MARKUP, "reasoning_content": "a", "tool_calls": [call(values)]}
         target.render([{"role": "user", "content": "Question?"}, turn, {"role": "tool", "content": _MARKUP}], tools)
