@@ -35,14 +35,15 @@ completion begins at 0, and what lies before 0 is clipped from reports.
 
 cimport cython
 from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.list cimport PyList_Append
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memmove, strchr, strlen
+from libc.string cimport memcmp, memcpy, memmove, strchr, strlen
 
 from qwenparse._json cimport (
     J_AFTER, J_DONE, J_ESCAPE, J_EXP, J_FRAC, J_HEX, J_INT, J_KEY_OR_END, J_STRING, J_ZERO,
     JE_DONE, JE_END, JE_END_BEFORE, JE_FAULT, JE_KEY, JE_KEY_START, JE_MEMORY, JE_NONE, JE_START,
-    Json, is_json_ws, json_copy, json_init, json_step,
+    Json, is_json_ws, is_simple_escape, json_copy, json_init, json_step,
 )
 from qwenparse._scan cimport (
     Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
@@ -51,16 +52,17 @@ from qwenparse._scan cimport (
 )
 
 import os
+from collections import deque
+from json import JSONDecoder
+from operator import index as operator_index
+
+from . import errors, formats
+
 cdef extern from "Python.h":
     Py_ssize_t PyList_GET_SIZE(object)
     PyObject* PyList_GET_ITEM(object, Py_ssize_t)
     bint PyLong_CheckExact(PyObject*)
     long PyLong_AsLongAndOverflow(PyObject*, int*)
-
-from json import JSONDecoder
-from operator import index as operator_index
-
-from . import errors, formats
 
 # ---------------------------------------------------------------------------------------------------- events
 
@@ -486,12 +488,14 @@ cdef Py_ssize_t FIXED_LEN[64]
 
 cdef char TAG_TEXT[8][16]
 cdef Py_ssize_t TAG_LEN[8]
+cdef enum:
+    TAG_LONGEST = 12
 
 
 cdef void _load_tags() except *:
     cdef Py_ssize_t i, k
     cdef str tag
-    assert len(formats.TAGS) == 8
+    assert len(formats.TAGS) == 8 and max(map(len, formats.TAGS)) == TAG_LONGEST
     for i in range(8):
         tag = formats.TAGS[i]
         TAG_LEN[i] = len(tag)
@@ -780,7 +784,7 @@ cdef class _Machine:
     cdef list out
     cdef object d_reasoning, d_content          # None, a str, or a list of them
     cdef list d_calls, d_issues
-    cdef list notes                 # (position, code, text) still to be reported
+    cdef object notes               # None or a deque of (position, code, text) still to be reported
     cdef Rec* recs
     cdef Py_ssize_t n_recs, recs_capacity
     cdef list strings
@@ -952,12 +956,12 @@ cdef class _Machine:
         self._keep_string(string)
         return self._rec(kind, <int> len(self.strings) - 1, at, at)
 
-    cdef int _event(self, Event e) except -1:
+    cdef inline int _event(self, Event e) except -1:
         if self.mode == MODE_EVENTS:
             if self.out is None:
                 self.out = [e]
             else:
-                self.out.append(e)
+                PyList_Append(self.out, e)
         elif self.mode == MODE_DELTA:
             if self.d_calls is None:
                 self.d_calls = [e]
@@ -985,61 +989,50 @@ cdef class _Machine:
 
     cdef int _note(self) except -1:
         """Reports the first of the notes that wait for their place."""
-        cdef tuple note = self.notes.pop(0)
+        cdef tuple note = self.notes.popleft()
         if not self.notes:
             self.notes = None
         return self._issue_of(note[1], self.call if S_BLOCK <= self.state <= S_BROKEN else -1, note[2])
 
     cdef int _emit_region(self, int kind, Py_ssize_t a, Py_ssize_t b) except -1:
-        cdef str text
+        cdef Py_ssize_t clip
+        cdef object whole = None
+        if self.base + a >= 0:
+            return self._report(kind, a, b, None)
+        # The region began in the prefix: only a value shows that part, and not in `raw`.
+        clip = min(-(self.base + a), b - a)
+        if kind == K_VALUE or kind == K_JSON_ARGS:
+            whole = self._slice(a, b)
+            self._rec_string(R_TEXT, PyUnicode_Substring(whole, 0, clip), self.base + a + clip)
+        return self._report(kind, a + clip, b, whole) if a + clip < b or whole is not None else 0
+
+    cdef int _report(self, int kind, Py_ssize_t a, Py_ssize_t b, whole) except -1:
         cdef Event e
         cdef Py_ssize_t start = self.base + a
-        cdef Py_ssize_t clip = 0
-        cdef str whole = None
-        cdef bint value = kind == K_VALUE or kind == K_JSON_ARGS
-        if start < 0:
-            # The region began in the prefix: only a value shows that part, and not in `raw`.
-            if value and not self.prefixing:
-                whole = self._slice(a, b)
-            clip = -start if -start < b - a else b - a
-            a += clip
-            start += clip
-        if start + (b - a) > self.emitted:
-            self.emitted = start + (b - a)
-        if whole is not None:
-            self._rec_string(R_TEXT, PyUnicode_Substring(whole, 0, clip), start)
+        if self.base + b > self.emitted:
+            self.emitted = self.base + b
         if a < b:
-            self._rec(kind, 0, start, start + b - a)
+            self._rec(kind, 0, start, self.base + b)
         if self.mode == MODE_NONE:
             return 0
-        if kind == K_THINK_BODY:
-            if a >= b:
-                return 0
-            text = self._slice(a, b)
-            if self.mode == MODE_DELTA:
-                self.d_reasoning = _joined(self.d_reasoning, text)
-                return 0
-            e = ReasoningDelta.__new__(ReasoningDelta)
-        elif kind == K_CONTENT:
-            if a >= b:
-                return 0
-            text = self._slice(a, b)
-            if self.mode == MODE_DELTA:
-                self.d_content = _joined(self.d_content, text)
-                return 0
-            e = ContentDelta.__new__(ContentDelta)
-        elif value:
-            text = self._slice(a, b)
+        if kind == K_VALUE or kind == K_JSON_ARGS:
             e = ArgumentDelta.__new__(ArgumentDelta)
             e.number = self.call
             e.value = whole
+        elif self.mode == MODE_DELTA:
+            if kind == K_THINK_BODY:
+                self.d_reasoning = _joined(self.d_reasoning, self._slice(a, b))
+            elif kind == K_CONTENT:
+                self.d_content = _joined(self.d_content, self._slice(a, b))
+            return 0
+        elif kind == K_CONTENT:
+            e = ContentDelta.__new__(ContentDelta)
+        elif kind == K_THINK_BODY:
+            e = ReasoningDelta.__new__(ReasoningDelta)
         else:
-            if a >= b or self.mode == MODE_DELTA:
-                return 0
-            text = self._slice(a, b) if FIXED_LEN[kind] != b - a else <str> FIXED[kind]
             e = Markup.__new__(Markup)
             e.value = KINDS[kind]
-        e.raw = text
+        e.raw = self._slice(a, b) if FIXED_LEN[kind] != b - a else <str> FIXED[kind]
         e.start = start
         return self._event(e)
 
@@ -1196,7 +1189,11 @@ cdef class _Machine:
         cdef Py_ssize_t have = n - start
         cdef Py_ssize_t size, m, k, at
         cdef int t
+        cdef bint variant
         cdef Py_UCS4 c
+        cdef char head[TAG_LONGEST]
+        cdef int kind = self.kind
+        cdef void* data = self.data
         if not again or x.read != READ_OPEN:
             x.tag = NO_TAG
             x.read = READ_NONE
@@ -1204,10 +1201,10 @@ cdef class _Machine:
             x.start = x.end = start
             if have <= 0:
                 return DONE if self.closing else MORE
-            if self._c(start) != 60:
+            if PyUnicode_READ(kind, data, start) != 60:
                 return DONE
             if have > 1:
-                c = self._c(start + 1)
+                c = PyUnicode_READ(kind, data, start + 1)
                 if c == 47:
                     mask &= B_THINK_CLOSE | B_CALL_CLOSE | B_FN_CLOSE | B_PARAM_CLOSE
                 elif c == 116:
@@ -1217,16 +1214,24 @@ cdef class _Machine:
                 if not mask:
                     self.work += 1
                     return DONE
+            m = TAG_LONGEST if TAG_LONGEST < have else have
+            self.work += m
+            if kind == 1:
+                memcpy(head, <char*> data + start, m)
+            elif kind == 2:
+                for k in range(m):
+                    c = (<unsigned short*> data)[start + k]
+                    head[k] = <char> c if c < 128 else 0
+            else:
+                for k in range(m):
+                    c = (<unsigned int*> data)[start + k]
+                    head[k] = <char> c if c < 128 else 0
             for t in range(8):
                 if not mask >> t & 1:
                     continue
                 size = TAG_LEN[t]
                 m = size if size < have else have
-                k = 1
-                while k < m and self._c(start + k) == <Py_UCS4> TAG_TEXT[t][k]:
-                    k += 1
-                self.work += k
-                if k < m:
+                if memcmp(head, TAG_TEXT[t], m) != 0:
                     continue
                 if self.by_id and (self.id_tags >> t) & 1 and not self._is_certain(start):
                     continue
@@ -1247,22 +1252,25 @@ cdef class _Machine:
         x.could = 0
         at = x.at
         size = start + TAG_LEN[x.tag]           # the NAME or variant begins here
-        m = VARIANT_LIMIT if x.tag == TAG_PARAM_CLOSE else NAME_LIMIT
+        variant = x.tag == TAG_PARAM_CLOSE
+        m = VARIANT_LIMIT if variant else NAME_LIMIT
         while at < n:
-            c = self._c(at)
-            if c == 62 and (at > size or x.tag == TAG_PARAM_CLOSE):
+            c = PyUnicode_READ(kind, data, at)
+            if c == 62 and (at > size or variant):
+                self.work += at - x.at
                 x.at = x.end = at + 1
                 x.read = READ_WHOLE
                 return DONE
-            if c == 60 or c == 62 or c == 10 or (c == 13 and x.tag != TAG_PARAM_CLOSE) or at - size >= m:
+            if c == 60 or c == 62 or c == 10 or (c == 13 and not variant) or at - size >= m:
+                self.work += at - x.at
                 x.at = x.end = at
                 x.read = READ_BROKEN
-                if x.tag == TAG_PARAM_CLOSE:
+                if variant:
                     x.tag = NO_TAG
                     x.read = READ_NONE
                 return DONE
             at += 1
-            self.work += 1
+        self.work += n - x.at
         x.at = x.end = n
         if x.tag == TAG_PARAM_CLOSE:
             x.could = B_PARAM_CLOSE
@@ -1345,14 +1353,18 @@ cdef class _Machine:
                 if stop > m:
                     stop = m
             c = self._c(self.j_at)
-            if self.json.state == J_STRING and c != 34 and c != 92:
+            if self.json.state == J_STRING and c != 34:
                 m = find_quote(self.kind, self.data, self.j_at, stop)
-                if self.json.key and self.json.depth == 1:
-                    for k in range(self.j_at, m):
-                        self._json_key_char(self._c(k))
-                self.work += m - self.j_at
-                self.j_at = m
-                continue
+                while (self.json.depth > 1 or not self.json.key) and m + 1 < stop and self._c(m) == 92 \
+                        and is_simple_escape(self._c(m + 1)):
+                    m = find_quote(self.kind, self.data, m + 2, stop)
+                if m > self.j_at:
+                    if self.json.key and self.json.depth == 1:
+                        for k in range(self.j_at, m):
+                            self._json_key_char(self._c(k))
+                    self.work += m - self.j_at
+                    self.j_at = m
+                    continue
             said = json_step(&self.json, c)
             self.work += 1
             if said & JE_MEMORY:
@@ -2574,7 +2586,7 @@ cdef class _Machine:
 
     cdef int _later(self, Py_ssize_t position, str code, str text) except -1:
         if self.notes is None:
-            self.notes = []
+            self.notes = deque()
         self.notes.append((position, code, text))
         return 0
 

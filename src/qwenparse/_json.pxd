@@ -134,6 +134,11 @@ cdef inline bint _is_hex(Py_UCS4 c) noexcept nogil:
     return 48 <= c <= 57 or 65 <= c <= 70 or 97 <= c <= 102
 
 
+cdef inline bint is_simple_escape(Py_UCS4 c) noexcept nogil:
+    """Whether it may stand behind a backslash, and no digits follow."""
+    return c == 110 or c == 34 or c == 92 or c == 116 or c == 47 or c == 98 or c == 102 or c == 114
+
+
 cdef inline int json_step(Json* j, Py_UCS4 c) noexcept nogil:
     """Reads one character; says what it means at depth 1, or JE_FAULT (then the state is as before)."""
     cdef int s = j.state
@@ -152,7 +157,7 @@ cdef inline int json_step(Json* j, Py_UCS4 c) noexcept nogil:
         if c == 117:
             j.state = J_HEX
             j.left = 4
-        elif c == 34 or c == 92 or c == 47 or c == 98 or c == 102 or c == 110 or c == 114 or c == 116:
+        elif is_simple_escape(c):
             j.state = J_STRING
         else:
             return JE_FAULT

@@ -158,6 +158,7 @@ class Turn:
     def _read(self, records: list[tuple[int, int, int, int]], strings: list[Any], max_held: int) -> None:
         spans: list[Span] = []
         issues: list[Issue] = []
+        issues_of: dict[int | None, list[Issue]] = {}
         calls: list[dict[str, Any]] = []
         cut: int | None = None
         for kind, aux, start, end in records:
@@ -167,23 +168,25 @@ class Turn:
                 else:
                     spans.append(Span(cast(Kind, KINDS[kind]), start, end))
                 if KINDS[kind] in ("value", "json_args"):
-                    calls[-1]["recorded"][-1][1] += self.raw[start:end]
+                    calls[-1]["recorded"][-1][1].append(self.raw[start:end])
             elif kind == _CALL:
                 name, call_id = strings[aux]
                 calls.append({"name": name, "id": call_id, "complete": False, "recorded": [], "dialect": "xml"})
             elif kind == _ARGUMENT:
                 if strings[aux] is None:
                     calls[-1]["dialect"] = "json"
-                calls[-1]["recorded"].append([strings[aux], "", False])
+                calls[-1]["recorded"].append([strings[aux], [], False])
             elif kind == _TEXT:
-                calls[-1]["recorded"][-1][1] += strings[aux]
+                calls[-1]["recorded"][-1][1].append(strings[aux])
             elif kind == _ARGUMENT_END:
                 calls[-1]["recorded"][-1][2] = bool(aux)
             elif kind == _CALL_END:
                 calls[-1]["complete"] = bool(aux)
             elif kind == _ISSUE:
                 text = strings[(aux >> 8) - 1] if aux >> 8 else ""
-                issues.append(Issue(ISSUE_CODES[aux & 255], text, start, index=end if end >= 0 else None))
+                issue = Issue(ISSUE_CODES[aux & 255], text, start, index=end if end >= 0 else None)
+                issues.append(issue)
+                issues_of.setdefault(issue.index, []).append(issue)
             elif kind == _CUT:
                 cut = aux
         self.spans = tuple(spans)
@@ -194,10 +197,10 @@ class Turn:
                 call["name"],
                 id=call["id"],
                 complete=call["complete"],
-                recorded=tuple((key, literal, closed) for key, literal, closed in call["recorded"]),
+                recorded=tuple((key, "".join(parts), closed) for key, parts, closed in call["recorded"]),
                 dialect=call["dialect"],
                 tool=self.tools.get(call["name"]),
-                issues=tuple(issue for issue in issues if issue.index == index),
+                issues=tuple(issues_of.get(index, ())),
                 max_held=max_held,
             )
             for index, call in enumerate(calls)
