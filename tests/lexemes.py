@@ -10,10 +10,14 @@ from typing import Any
 from qwenparse import Policy
 from qwenparse.formats import POLICY_VALUES
 
-TOOLS: list[dict[str, Any]] = [
-    {"type": "function", "function": {"name": "sh", "parameters": {"type": "object", "properties": {"cmd": {"type": "string"}}}}},
-    {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "n": {"type": "integer"}}}}},
-]  # fmt: skip
+
+
+def _tool(name: str, **properties: str) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {key: {"type": type_} for key, type_ in properties.items()}}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+TOOLS = [_tool("sh", cmd="string"), _tool("read", path="string", n="integer")]
 TOOL_CHOICES: list[Any] = [None, [], TOOLS]
 FORMATS = ("qwen3.5", "qwen3")
 STARTS = ("reasoning", "content", "auto")

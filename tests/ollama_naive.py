@@ -3,7 +3,7 @@
 Quadratic on purpose. It shares nothing with the package's streaming code; the text of a call is read by the package.
 """
 
-# ruff: noqa: E501  (tables)
+
 from __future__ import annotations
 
 from collections.abc import Callable

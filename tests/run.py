@@ -16,6 +16,10 @@ import time
 import venv
 from pathlib import Path
 
+WHICH = """
+import sys, sysconfig
+print(sys.implementation.name, *sys.version_info[:2], bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
+"""
 ROOT = Path(__file__).resolve().parents[1]
 BIN = "Scripts" if os.name == "nt" else "bin"
 
@@ -45,8 +49,7 @@ def pythons() -> list[str]:
         for name in (f"python3.{minor}", f"python3.{minor}t"):
             candidates += [p for p in [shutil.which(name)] if p]
     for path in candidates:
-        code = "import sys, sysconfig; print(sys.implementation.name, *sys.version_info[:2], bool(sysconfig.get_config_var('Py_GIL_DISABLED')), sys.prefix == sys.base_prefix)"
-        done = subprocess.run([path, "-c", code], capture_output=True, text=True)
+        done = subprocess.run([path, "-c", WHICH], capture_output=True, text=True)
         words = done.stdout.split()
         if done.returncode or words[:1] != ["cpython"] or int(words[2]) < 10:
             continue

@@ -16,9 +16,17 @@ from qwenparse.testing import Accumulated, check, normalize
 SOUP = st.lists(st.sampled_from(lexemes.LONG), max_size=12).map("".join)
 TEXT = st.text(max_size=60)
 ANY = st.text(st.characters(), max_size=40)          # surrogates included
-TURNS = st.one_of(SOUP, TEXT, ANY, st.tuples(SOUP, TEXT, SOUP).map("".join),
-                  st.sampled_from(lexemes.TEMPLATES).flatmap(lambda t: st.tuples(
-                      st.integers(0, len(t)), st.sampled_from(lexemes.LONG)).map(lambda x: t[:x[0]] + x[1] + t[x[0]:])))  # fmt: skip
+
+
+@st.composite
+def wounded(draw: st.DrawFn) -> str:
+    """A near-valid turn with a lexeme put in somewhere."""
+    text = draw(st.sampled_from(lexemes.TEMPLATES))
+    at = draw(st.integers(0, len(text)))
+    return text[:at] + draw(st.sampled_from(lexemes.LONG)) + text[at:]
+
+
+TURNS = st.one_of(SOUP, TEXT, ANY, st.tuples(SOUP, TEXT, SOUP).map("".join), wounded())
 POLICIES = st.fixed_dictionaries({k: st.sampled_from(v) for k, v in POLICY_VALUES.items()}).map(
     lambda values: qwenparse.Policy(**values)
 )

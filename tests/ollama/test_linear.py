@@ -1,6 +1,6 @@
 """Time grows with the length of the input, however it is cut, where the reference's is quadratic."""
 
-# ruff: noqa: E501  (tables)
+
 from __future__ import annotations
 
 import gc

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 from real_tokenizers import tokenizer
 from roundtrip.support import NATIVE, TOOLS, follow_up, random_case, read
-
-import random
 
 from qwenparse import Prompt, TemplateError, render_prompt
 from qwenparse.drift import CAUSES, explain

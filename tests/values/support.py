@@ -6,7 +6,6 @@ import math
 import warnings
 
 from qwenparse._core import ArgumentDelta, ArgumentEnd, ArgumentStart, ToolCallEnd, ToolCallStart
-
 from qwenparse.schema import ToolSet
 from qwenparse.values import ArgumentsJSON
 

@@ -6,9 +6,9 @@ from random import Random
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from qwenparse._core import ArgumentDelta, ArgumentEnd, ArgumentStart, ToolCallEnd
 from values.support import TOOL, TOOLS, TYPES, events, oracle, pieces, plain
 
+from qwenparse._core import ArgumentDelta, ArgumentEnd, ArgumentStart, ToolCallEnd
 from qwenparse.schema import ToolSet
 from qwenparse.values import (
     ArgumentsJSON,

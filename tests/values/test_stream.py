@@ -3,6 +3,8 @@
 import time
 
 import pytest
+from values.support import TOOL, TOOLS, events, pieces
+
 from qwenparse._core import (
     ArgumentDelta,
     ArgumentEnd,
@@ -14,8 +16,6 @@ from qwenparse._core import (
     ToolCallEnd,
     ToolCallStart,
 )
-from values.support import TOOL, TOOLS, events, pieces
-
 from qwenparse.values import ArgumentsJSON, arguments_json
 
 

@@ -53,7 +53,7 @@ _built = threading.local()
 class Settings:
     """What is known of a request before its text comes."""
 
-    __slots__ = ("prompt", "tokenizer", "tools", "vocab", "thinking")
+    __slots__ = ("prompt", "thinking", "tokenizer", "tools", "vocab")
 
     def __init__(self, tokenizer: Any, thinking: bool) -> None:
         self.tokenizer = tokenizer

@@ -186,9 +186,16 @@ def _as_json(given: turns.Recorded, turn: Turn, rows: list[Row]) -> dict[str, An
         "format": turn.format.name,
         "generated": turn.raw,
         "replays": [
-            {"as": r.label, "text": r.text, "first_diff_byte_in_turn": r.first, "lost_bytes": r.lost_bytes,
-             "lost_tokens": r.lost_tokens, "note": r.note or None} for r in rows
-        ],  # fmt: skip
+            {
+                "as": r.label,
+                "text": r.text,
+                "first_diff_byte_in_turn": r.first,
+                "lost_bytes": r.lost_bytes,
+                "lost_tokens": r.lost_tokens,
+                "note": r.note or None,
+            }
+            for r in rows
+        ],
     }
 
 
