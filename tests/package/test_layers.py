@@ -91,7 +91,8 @@ def test_imports_go_one_way(path: Path) -> None:
 def test_extras_are_imported_where_they_are_used(path: Path) -> None:
     for name, top in imports(path):
         if name.split(".")[0] in EXTRAS:
-            assert not top, f"{name} at the top of {path.name}"
+            # A host plugin is a module that its host imports.
+            assert not top or path.stem == name.split(".")[0], f"{name} at the top of {path.name}"
 
 
 def test_import_is_light() -> None:

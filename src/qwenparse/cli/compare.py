@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..drift import Drift, explain
 from ..errors import FormatError, TemplateError
-from ..formats import get_format
 from ..ollama import replay
 from ..prompt import Prompt, render_prompt
 from ..start import open_tail
 from ..turn import Turn, render
-from ..utf8 import to_bytes
 from . import options, turns
 from .paint import Paint, visible
 from .parse import make_parser
@@ -30,14 +28,21 @@ TEMPLATE_FOR = {"qwen2.5": "qwen3-instruct-2507", "qwq": "qwen3", "qwen3-thinkin
 
 @dataclass(frozen=True)
 class Row:
-    """One way to replay a turn. `first` is the first differing byte of the turn, None if all of it came back."""
+    """One way to replay a turn: the next prompt's own text from the turn on, and where and why it drifts."""
 
     label: str
     text: str
-    first: int | None
-    lost_bytes: int
-    lost_tokens: int | None
+    drift: Drift | None
     note: str = ""
+
+    @property
+    def changed(self) -> bool:
+        return self.drift is None or self.drift.cause != "none"
+
+    @property
+    def first(self) -> int | None:
+        """The first byte of the turn that does not come back; None if all of it does (or its tokens alone differ)."""
+        return 0 if self.drift is None else self.drift.first_diff_byte_in_turn
 
 
 def add_parser(subparsers: Any) -> None:
@@ -61,13 +66,12 @@ def run(args: argparse.Namespace) -> int:
     for given in recorded:
         turn = _parse(args, given)
         rows = [_normalised(args, given, turn, tokenizer), _spliced(turn, tokenizer)]
-        bad = rows[0].first is not None
-        changed += bad
-        spliced += rows[1].first is not None
-        lost += rows[0].lost_bytes
-        lost_tokens += rows[0].lost_tokens or 0
+        changed += rows[0].changed
+        spliced += rows[1].changed
+        lost += lost_bytes(turn, rows[0])
+        lost_tokens += (rows[0].drift and rows[0].drift.lost_tokens) or 0
         total += len(turn.raw_bytes)
-        if args.only_changed and not bad:
+        if args.only_changed and not rows[0].changed:
             continue
         if args.json:
             print(json.dumps(_as_json(given, turn, rows), ensure_ascii=True))
@@ -78,6 +82,13 @@ def run(args: argparse.Namespace) -> int:
         print(paint("bold", f"{len(recorded)} turns, every byte kept by the parser. Replayed normalised: {changed} changed, "
                     f"{lost:,} of {total:,} bytes{tokens} behind the first difference. Spliced: {spliced} changed."))  # fmt: skip
     return 1 if spliced else 0
+
+
+def lost_bytes(turn: Turn, row: Row) -> int:
+    """Bytes of the turn behind the first difference."""
+    if row.first is None:
+        return 0
+    return len(turn.raw_bytes) - max(row.first, 0)
 
 
 def _parse(args: argparse.Namespace, given: turns.Recorded) -> Turn:
@@ -108,68 +119,48 @@ def following(turn: Turn) -> list[dict[str, Any]]:
     return [{"role": "tool", "content": "…"} for _ in turn.tool_calls] or list(QUESTION)
 
 
-def _normalised(args: argparse.Namespace, given: turns.Recorded, turn: Turn, tokenizer: Any) -> Row:
+def _asked(turn: Turn) -> Prompt:
+    """A prompt that leaves the turn open as its own did."""
     name = TEMPLATE_FOR.get(turn.format.name, turn.format.name)
-    head = turn.gen_prefix + turn.raw
+    return Prompt("<|im_start|>user\n…<|im_end|>\n<|im_start|>assistant\n" + turn.gen_prefix, name)
+
+
+def _normalised(args: argparse.Namespace, given: turns.Recorded, turn: Turn, tokenizer: Any) -> Row:
+    before = _asked(turn)
+    note = ""
     if args.mode.startswith("ollama:"):
         parser_name = args.mode.partition(":")[2]
         renderer = {"qwen3": "qwen3-vl-instruct", "qwen3-thinking": "qwen3-vl-thinking"}.get(parser_name, parser_name)
         again = replay(parser_name, renderer, QUESTION, given.tools, None, given.text, new_messages=following(turn))
-        after = again.next_prompt
+        after, label = again.next_prompt, args.mode
         note = f"error: {again.error}" if again.error else ""
-        label = args.mode
     elif args.mode == "lossless":
-        messages = [*QUESTION, message_of(turn), *following(turn)]
-        label, note = f"template {get_format(name).name}", ""
+        label = f"template {before.format}"
         try:
-            after = render_prompt(messages, name, tools=given.tools).text
+            after = render_prompt([*QUESTION, message_of(turn), *following(turn)], before.format or "").text
         except TemplateError as error:
-            return Row(label, "", 0, len(turn.raw_bytes), None, f"the template refuses it: {error}")
+            return Row(label, "", None, f"the template refuses it: {error}")
     else:
         raise FormatError(f"--mode {args.mode}: it takes lossless or ollama:NAME")
-    # The turn's own part of the prompt: behind the last assistant header that what follows does not open.
-    written = _turn_part(after, head)
-    return _row(label, turn, turn.gen_prefix, written, tokenizer, note)
-
-
-def _turn_part(prompt: str, head: str) -> str:
-    tail = open_tail(prompt)
-    behind = prompt[: len(prompt) - len(tail) - len("<|im_start|>assistant\n")] if tail is not None else prompt
-    at = behind.rfind("<|im_start|>assistant\n")
-    return behind[at + len("<|im_start|>assistant\n") :] if at >= 0 else behind
+    return _row(label, before, turn, after, tokenizer, note)
 
 
 def _spliced(turn: Turn, tokenizer: Any) -> Row:
     """What `Prompt.extend` puts into the next prompt."""
-    name = TEMPLATE_FOR.get(turn.format.name, turn.format.name)
-    asked = "<|im_start|>user\n…<|im_end|>\n<|im_start|>assistant\n"
-    after = Prompt(asked + turn.gen_prefix, name).extend(turn, following(turn)).text
-    return _row("splice", turn, turn.gen_prefix, after[len(asked) :], tokenizer, "")
+    before = _asked(turn)
+    return _row("splice", before, turn, before.extend(turn, following(turn)).text, tokenizer, "")
 
 
-def _row(label: str, turn: Turn, prefix: str, written: str, tokenizer: Any, note: str) -> Row:
-    """Compares what was replayed (`written`, from the header on) with prefix and turn as generated."""
-    wanted = prefix + turn.raw
-    same = _common(wanted, written)
-    if same == len(wanted):
-        return Row(label, written[len(prefix) :][: len(turn.raw)], None, 0, 0 if tokenizer is not None else None, note)
-    first = len(to_bytes(wanted[:same])) - len(to_bytes(prefix))
-    lost = min(len(to_bytes(wanted[same:])), len(turn.raw_bytes))
-    tokens = None
-    if tokenizer is not None:
-        ids = tokenizer.encode(turn.raw, add_special_tokens=False).ids
-        again = tokenizer.encode(written[len(prefix) :], add_special_tokens=False).ids
-        tokens = len(ids) - _common(ids, again)
-    return Row(label, written[len(prefix) :] if same >= len(prefix) else written, first, lost, tokens, note)
-
-
-def _common(a: Sequence[Any], b: Sequence[Any]) -> int:
-    k = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        k += 1
-    return k
+def _row(label: str, before: Prompt, turn: Turn, after: str, tokenizer: Any, note: str) -> Row:
+    # Server and template may write another head; only the turn is compared.
+    header = "<|im_start|>assistant\n"
+    behind = after[: len(after) - len(open_tail(after) or "") - len(header)] if open_tail(after) is not None else after
+    at = behind.rfind(header)
+    written = behind[at + len(header) :] if at >= 0 else behind
+    head = before.text[: len(before.text) - len(turn.gen_prefix)]
+    drift = explain(before, head + written, turn=turn, format=turn.format, tokenizer=tokenizer)
+    shown = written[len(turn.gen_prefix) :] if written.startswith(turn.gen_prefix) else written
+    return Row(label, shown, drift, note)
 
 
 def _tokenizer(path: str | None) -> Any:
@@ -187,14 +178,15 @@ def _as_json(given: turns.Recorded, turn: Turn, rows: list[Row]) -> dict[str, An
         "generated": turn.raw,
         "replays": [
             {
-                "as": r.label,
-                "text": r.text,
-                "first_diff_byte_in_turn": r.first,
-                "lost_bytes": r.lost_bytes,
-                "lost_tokens": r.lost_tokens,
-                "note": r.note or None,
+                "as": row.label,
+                "text": row.text,
+                "cause": None if row.drift is None else row.drift.cause,
+                "first_diff_byte_in_turn": row.first,
+                "lost_bytes": lost_bytes(turn, row),
+                "lost_tokens": None if row.drift is None else row.drift.lost_tokens,
+                "note": row.note or None,
             }
-            for r in rows
+            for row in rows
         ],
     }
 
@@ -205,21 +197,24 @@ def _show(given: turns.Recorded, turn: Turn, rows: list[Row], paint: Paint) -> N
     print(paint("bold", given.name) + paint("dim", f"  {turn.format.name}, {calls}" + (f", {issues}" if issues else "")))
     changed = rows[0].first
     at = len(turn.raw_bytes[: max(changed, 0)].decode("utf-8", "surrogateescape")) if changed is not None else 0
-    width = max(len(r.label) for r in rows)
-    width = max(width, len("model"))
+    width = max(len("model"), *(len(row.label) for row in rows))
     start = max(0, at - BEFORE)
     print(f"  {'model':<{width}}  {_excerpt(turn.raw, start, at, None, paint)}")
     for row in rows:
-        verdict = "the same" if row.first is None else f"differs at byte {row.first}, {row.lost_bytes:,} bytes"
-        if row.lost_tokens:
-            verdict += f", {row.lost_tokens} tokens"
-        role = "good" if row.first is None else "bad"
         mark = at if row.first is not None and row.first >= 0 else None
-        print(f"  {row.label:<{width}}  {_excerpt(row.text, start, at, mark, paint)}  {paint(role, verdict)}"
-              + (f" ({visible(row.note)})" if row.note else ""))  # fmt: skip
+        print(f"  {row.label:<{width}}  {_excerpt(row.text, start, at, mark, paint)}  {_verdict(turn, row, paint)}")
         if mark is not None:
             print(" " * (width + 4 + (start > 0) + len(visible(turn.raw[start:at]))) + paint("bad", "^"))
     print()
+
+
+def _verdict(turn: Turn, row: Row, paint: Paint) -> str:
+    if not row.changed:
+        return paint("good", "the same")
+    said = f"byte {row.first}: {row.drift.cause if row.drift else 'refused'}, {lost_bytes(turn, row):,} bytes lost"
+    if row.drift is not None and row.drift.lost_tokens:
+        said += f", {row.drift.lost_tokens} tokens"
+    return paint("bad", said) + (f" ({visible(row.note)})" if row.note else "")
 
 
 def _excerpt(text: str, start: int, at: int, mark: int | None, paint: Paint) -> str:
