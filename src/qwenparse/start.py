@@ -55,6 +55,6 @@ def guess_format(prompt: str, tail: str | None) -> Format:
     thinks = tail is not None and "<think>" in tail
     if "<function=" in head:
         return get_format("qwen3.5" if thinks else "qwen3-coder")
-    if "<tools>" in head or thinks is False:
+    if "<tools>" in head or not thinks:
         return get_format("qwen3")
     return get_format("qwen3.5")
