@@ -2644,6 +2644,8 @@ cdef class _Machine:
                 offset += 1 if c < 0x80 or 0xDC80 <= c <= 0xDCFF else 2 if c < 0x800 else 3 if c < 0x10000 else 4
                 at += 1
             self.certain[k] = self.base + self.n + at
+            if self.record:
+                self.marked.append(self.certain[k])
         return 0
 
     cdef int _input_object(self, data) except -1:
@@ -2681,8 +2683,6 @@ cdef class _Machine:
                 self.certain_capacity = capacity
         self.certain[self.n_certain] = position
         self.n_certain += 1
-        if self.record:
-            self.marked.append(position)
         return 0
 
     cdef int _input_ids(self, ids) except -1:
@@ -3561,6 +3561,7 @@ def _replay(format, gen_prefix, text, stop, *, prefixed=None, stop_text=None, tr
     if evidence is not None:
         for position in evidence[1]:
             m._mark_certain(position)
+            m.marked.append(position)
     m._may_feed(FED_STR)
     for position, note in unknown:
         m._input(text[at:position])

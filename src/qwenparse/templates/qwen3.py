@@ -94,7 +94,8 @@ class Qwen3Instruct(Renderer):
             role = message.get("role")
             if role == "assistant":
                 if splice is not None:
-                    parts = splice(index, self.keep(index, last_query))
+                    keep = self.keep(index, last_query)
+                    parts = splice(index, "keep" if keep == "keep_nonempty" and index == last else keep)
                     if parts is not None:
                         p.splice(parts)
                         continue
