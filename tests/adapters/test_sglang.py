@@ -201,7 +201,7 @@ def test_streams_of_two_requests_in_one_thread_do_not_meet(host: Any) -> None:
     got = [["", "", [], None] for _ in contexts]
 
     def step(which: int, piece: str, last: bool) -> None:
-        first, second = parsers[which]
+        first = parsers[which][0]
         thought, normal = first.parse_stream_chunk(piece)
         if last:
             thought += first.parse_stream_end()[0]
@@ -209,7 +209,7 @@ def test_streams_of_two_requests_in_one_thread_do_not_meet(host: Any) -> None:
         got[which][3] = normal
 
     def then(which: int, last: bool) -> None:
-        _, second = parsers[which]
+        second = parsers[which][1]
         text, items = second.parse_stream_chunk(got[which][3])
         if last:
             end = second.parse_stream_end()
@@ -262,7 +262,9 @@ def test_a_message_that_is_continued(host: Any) -> None:
 
 # ------------------------------------------------------------------------------------------------------ the interface
 
-TOOL_ABSTRACT = {"detect_and_parse": ["self", "text", "tools"], "has_tool_call": ["self", "text"], "structure_info": ["self"]}
+TOOL_ABSTRACT = {
+    "detect_and_parse": ["self", "text", "tools"], "has_tool_call": ["self", "text"], "structure_info": ["self"],
+}  # fmt: skip
 TOOL_METHODS = {
     **TOOL_ABSTRACT,
     "finish": ["self", "tools"],
@@ -282,8 +284,8 @@ REASONING_INHERITED = {
     "_maybe_apply_force_nonempty_content",
 }  # fmt: skip
 REASONING_PRIVATE = {
-    "_detect_and_parse_impl", "_ends_with_partial_token", "_find_tool_start", "_parse_streaming_increment_impl", "_strip_leading_think_start",
-    "_strip_partial_tool_start",
+    "_detect_and_parse_impl", "_ends_with_partial_token", "_find_tool_start", "_parse_streaming_increment_impl",
+    "_strip_leading_think_start", "_strip_partial_tool_start",
 }  # fmt: skip
 
 

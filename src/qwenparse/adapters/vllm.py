@@ -5,9 +5,9 @@
         --reasoning-parser-plugin qwenparse.adapters.vllm --reasoning-parser qwenparse
 
 vLLM builds the reasoning parser and then the tool parser of a request, one after the other in one thread; they find
-each other by that and share one parser (`Joint`). With `engine_based_streaming` each call gets only its own delta and keeps
-nothing. The text of the deltas is parsed, not their ids: vLLM takes stop strings out of the text only. The prompt's ids
-say where the completion begins, a sampled stop id says that the model ended its turn.
+each other by that and share one parser (`Joint`). With `engine_based_streaming` each call gets only its own delta and
+keeps nothing. The text of the deltas is parsed, not their ids: vLLM takes stop strings out of the text only. The
+prompt's ids say where the completion begins, a sampled stop id says that the model ended its turn.
 
 Each class works alone too. The reasoning parser without a tool parser reads calls as text.
 """
