@@ -33,7 +33,8 @@ def source(name: str, version: str, prefixes: Sequence[str]) -> Path:
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as draft:
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir", "--only-binary", ":all:"]
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir"]
+        command += ["--only-binary", ":all:"]
         if name == "sglang":  # its wheels are per interpreter; any will do for the text
             command += ["--python-version", "3.11", "--platform", "manylinux_2_34_x86_64", "--platform", "any"]
         subprocess.run([*command, "-d", draft, f"{name}=={version}"], check=True)

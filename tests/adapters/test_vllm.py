@@ -124,7 +124,8 @@ class Case:
         )
 
     def parser(self, **parts: bool) -> Any:
-        return self.parser_class(**parts)(TOKENIZER, self.request.tools or None, chat_template_kwargs={}, model_config=None)
+        make = self.parser_class(**parts)
+        return make(TOKENIZER, self.request.tools or None, chat_template_kwargs={}, model_config=None)
 
     def stream(self, pieces: list[str], stop: str, **parts: bool) -> tuple[str, str, list[list[str]], str]:
         parser = self.parser(**parts)
@@ -310,7 +311,8 @@ def test_every_method_of_the_host_is_known(host: Any) -> None:
     reasoning = {k: v for k, v in reasoning.items() if not k.endswith("_str")}
     assert {k: v for k, v in tool.items() if k not in INHERITED - {"__init__"}} == TOOL_METHODS
     assert {k: v for k, v in reasoning.items() if k not in INHERITED} == REASONING_METHODS
-    for ours, methods in ((host.plugin.QwenToolParser, TOOL_METHODS), (host.plugin.QwenReasoningParser, REASONING_METHODS)):
+    plugin = host.plugin
+    for ours, methods in ((plugin.QwenToolParser, TOOL_METHODS), (plugin.QwenReasoningParser, REASONING_METHODS)):
         for name, arguments in methods.items():
             assert list(inspect.signature(vars(ours)[name]).parameters) == arguments
         assert "finish_streaming" in vars(ours) and ours.engine_based_streaming is True

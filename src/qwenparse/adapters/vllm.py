@@ -4,10 +4,10 @@
         --tool-parser-plugin qwenparse.adapters.vllm --tool-call-parser qwenparse \\
         --reasoning-parser-plugin qwenparse.adapters.vllm --reasoning-parser qwenparse
 
-vLLM builds the reasoning parser and then the tool parser of a request, one after the other in one thread; they find each
-other by that and share one parser (`Joint`). With `engine_based_streaming` each call gets only its own delta and keeps
-nothing. The text of the deltas is parsed, not their ids: vLLM takes stop strings out of the text only. The prompt's ids
-say where the completion begins, a sampled stop id says that the model ended its turn.
+vLLM builds the reasoning parser and then the tool parser of a request, one after the other in one thread; they find
+each other by that and share one parser (`Joint`). With `engine_based_streaming` each call gets only its own delta and
+keeps nothing. The text of the deltas is parsed, not their ids: vLLM takes stop strings out of the text only. The
+prompt's ids say where the completion begins, a sampled stop id says that the model ended its turn.
 
 Each class works alone too. The reasoning parser without a tool parser reads calls as text.
 """
@@ -37,7 +37,7 @@ from vllm.tool_parsers import (  # type: ignore[import-not-found,unused-ignore]
 )
 
 from .._core import DeltaParser
-from ..formats import ENDOFTEXT, IM_END, IM_START, Policy, State
+from ..formats import ENDOFTEXT, IM_END, IM_START, Policy, Start, State
 from ..schema import ToolSet
 from .answer import Collected, collect
 from .joint import IN_REASONING, Joint
@@ -66,7 +66,7 @@ class Settings:
         """A parser at the place where the prompt ends, or in the answer; by the request's switch if none is known."""
         if self.prompt is not None and not answer:
             return self.parser_after(self.prompt)
-        start = "content" if answer or not self.thinking else "reasoning"
+        start: Start = "content" if answer or not self.thinking else "reasoning"
         return DeltaParser(FORMAT, tools=self.tools, policy=POLICY, record=False, start=start)
 
     def parser_after(self, ids: Sequence[int]) -> DeltaParser:
@@ -127,7 +127,7 @@ class QwenReasoningParser(ReasoningParser):  # type: ignore[misc,unused-ignore]
         return self.settings.parser_after(input_ids).state not in IN_REASONING
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Iterable[int]) -> bool:
-        return self.settings.vocab.get("</think>") in delta_ids
+        return self.settings.vocab.get("</think>") in tuple(delta_ids)
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
         closing = self.settings.vocab.get("</think>")
