@@ -276,7 +276,7 @@ class Robust(Renderer):
     def find_query(self, messages: Sequence[Message]) -> int | None:
         for index in range(len(messages) - 1, -1, -1):
             if messages[index].get("role") == "user":
-                text = self.spoken(None, messages[index].get("content"), index).strip()
+                text = self.engine.strip(self.spoken(None, messages[index].get("content"), index))
                 if not (text.startswith("<tool_response>") and text.endswith("</tool_response>")):
                     return index
         return None
@@ -349,7 +349,7 @@ class Robust(Renderer):
             value = message.get(name)
             if value is not None:
                 text = value if isinstance(value, str) else self.engine.json(value)
-                if text.strip():
+                if self.engine.strip(text):
                     return self.trim(text)
         return ""
 
@@ -373,15 +373,14 @@ class Robust(Renderer):
             frame = self.json_calls(p, calls, frame) if self.json else self.xml_calls(p, calls, frame)
         p.put(frame + END, "")
 
-    @staticmethod
-    def functions(calls: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    def functions(self, calls: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         """Name and arguments of each call."""
         for call in calls:
             function = field(call, "function")
             if function is UNDEFINED:
                 function = call
             arguments = field(function, "arguments")
-            if arguments is UNDEFINED or (isinstance(arguments, str) and not arguments.strip()):
+            if arguments is UNDEFINED or (isinstance(arguments, str) and not self.engine.strip(arguments)):
                 arguments = None
             yield text_after("", require(function, "name")), arguments
 
@@ -410,7 +409,7 @@ class Robust(Renderer):
             p.put(frame, self.engine.json(name))
             if isinstance(arguments, str):
                 parse_arguments(arguments)
-                text = arguments.strip()
+                text = self.engine.strip(arguments)
             elif arguments is None:
                 text = "{}"
             elif isinstance(arguments, Mapping):
