@@ -57,7 +57,6 @@ def get_renderer(name: str, engine: Engine, options: Mapping[str, Any]) -> Rende
         make = RENDERERS[name]
     except KeyError:
         raise FormatError(
-            f"{name!r} has no native renderer (template= renders any template); "
-            f"the renderers are {', '.join(RENDERERS)}"
+            f"{name!r} has no native renderer (template= renders any template); the renderers are {', '.join(RENDERERS)}"
         ) from None
     return make(engine, options)

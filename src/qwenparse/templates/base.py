@@ -50,9 +50,7 @@ class Renderer:
         """Whether blocks before the last query stay too: then a prompt only ever grows at its end."""
         return self.keep(0, 1) == "keep"
 
-    def body(
-        self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None
-    ) -> None:
+    def body(self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None) -> None:
         """Writes `messages[start:]`; the ones before give the role of the neighbour."""
         raise NotImplementedError
 

@@ -66,17 +66,13 @@ def compile_template(source: str) -> jinja2.Template:
     def raise_exception(message: Any) -> None:
         raise TemplateError(str(message))
 
-    def tojson(
-        x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
-    ) -> str:
+    def tojson(x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False) -> str:
         return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def strftime_now(format: str) -> str:
         return datetime.now().strftime(format)
 
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
-    )
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = raise_exception
     environment.globals["strftime_now"] = strftime_now
@@ -128,9 +124,7 @@ def render_jinja(
     """
     source = source_of(template)
     if not continue_final:
-        return pieces_of(
-            render_text(source, messages, tools, {**options, "add_generation_prompt": add_generation_prompt})
-        )
+        return pieces_of(render_text(source, messages, tools, {**options, "add_generation_prompt": add_generation_prompt}))
     options = {**options, "add_generation_prompt": False}
     if marked:
         with_marker, text = mark_final(messages, continue_final)

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from .texts import ASSISTANT
 
 SegmentKind = Literal["head", "frame", "data", "gen_prefix", "raw", "close"]
+Pad = Literal["images", "videos"]
 Keep = Literal["keep", "drop", "keep_nonempty"]
 """What the template does with the think block of a turn at this place; `keep_nonempty` drops an empty block only."""
 
@@ -127,6 +128,14 @@ class Pieces:
             if part.ids is not None:
                 self.ids[len(self.text)] = part.ids, part.ids_end
             self.add(part.kind, part.text, part.turn)
+
+    def count(self, pad: Pad) -> int:
+        """Counts one pad more; its number."""
+        if pad == "images":
+            self.images += 1
+            return self.images
+        self.videos += 1
+        return self.videos
 
     def begin_turn(self) -> None:
         """Writes the header of the open turn; what follows is its gen_prefix."""

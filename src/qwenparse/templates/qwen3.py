@@ -83,9 +83,7 @@ class Qwen3Instruct(Renderer):
             raise engine_error(f"unsupported operand type(s) for +: '{kind}' and 'str'")
         p.put(frame, text_after("", content))
 
-    def body(
-        self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None
-    ) -> None:
+    def body(self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None) -> None:
         out, put = p.text, p.put
         last = len(messages) - 1
         for index in range(start, last + 1):

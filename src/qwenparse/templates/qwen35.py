@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..errors import TemplateError
 from .base import Renderer
 from .messages import UNDEFINED, Message, contains, field, items, require, text_after
-from .pieces import Framed, Keep, Pieces, Splice, cut
+from .pieces import Framed, Keep, Pad, Pieces, Splice, cut
 from .texts import (
     ASSISTANT,
     ASSISTANT_THINK,
@@ -35,6 +35,8 @@ FIRST_PARAMETER = ">\n<parameter="
 NEXT_PARAMETER = "\n</parameter>\n<parameter="
 NEXT_CALL_BARE = ">\n</function>\n</tool_call>\n" + CALL
 NEXT_CALL = "\n</parameter>\n</function>\n</tool_call>\n" + CALL
+
+_PADS: Mapping[Pad, tuple[str, str]] = {"images": (IMAGE, "Picture"), "videos": (VIDEO, "Video")}
 
 EFFORTS = {"xhigh": EFFORT_XHIGH, "medium": "", "low": EFFORT_LOW}
 
@@ -91,35 +93,29 @@ class Qwen35(Renderer):
         frames: list[tuple[int, int]] = []
         length = 0
         for item in x:
-            text = pad = None
-            if contains(item, "image") or contains(item, "image_url") or field(item, "type") == "image":
-                if system:
-                    raise TemplateError("System message cannot contain images.")
-                pad = IMAGE
-                if p is not None:
-                    p.images += 1
-                    if self.add_vision_id:
-                        pad = f"Picture {p.images}: {IMAGE}"
-            elif contains(item, "video") or field(item, "type") == "video":
-                if system:
-                    raise TemplateError("System message cannot contain videos.")
-                pad = VIDEO
-                if p is not None:
-                    p.videos += 1
-                    if self.add_vision_id:
-                        pad = f"Video {p.videos}: {VIDEO}"
-            elif contains(item, "text"):
-                text = self.engine.text(field(item, "text"))
-            else:
-                raise TemplateError("Unexpected item type in content.")
+            pad, text = self.part(item)
             if pad is not None:
-                frames.append((length, length + len(pad)))
-                text = pad
-            assert text is not None
+                text, name = _PADS[pad]
+                if system:
+                    raise TemplateError(f"System message cannot contain {pad}.")
+                number = 0 if p is None else p.count(pad)
+                if number and self.add_vision_id:
+                    text = f"{name} {number}: {text}"
+                frames.append((length, length + len(text)))
             parts.append(text)
             length += len(text)
         joined = "".join(parts)
         return Framed(joined, frames) if frames else joined
+
+    def part(self, item: Any) -> tuple[Pad | None, str]:
+        """What an item of a content is: a pad, or None and its text."""
+        if contains(item, "image") or contains(item, "image_url") or field(item, "type") == "image":
+            return "images", ""
+        if contains(item, "video") or field(item, "type") == "video":
+            return "videos", ""
+        if contains(item, "text"):
+            return None, self.engine.text(field(item, "text"))
+        raise TemplateError("Unexpected item type in content.")
 
     def text_of(self, p: Pieces, content: Any) -> str:
         return self.content(p, content)
@@ -179,9 +175,7 @@ class Qwen35(Renderer):
     def no_query(self, messages: Sequence[Message]) -> int:
         raise TemplateError("No user query found in messages.")
 
-    def body(
-        self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None
-    ) -> None:
+    def body(self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None) -> None:
         out, put, trim = p.text, p.put, self.trim
         mark = p.marks.append
         last = len(messages) - 1
@@ -325,8 +319,7 @@ class Qwen38(Qwen36):
         if isinstance(effort, str) and effort in EFFORTS:
             return EFFORTS[effort]
         raise TemplateError(
-            f"Unexpected reasoning effort {self.engine.text(effort)}. "
-            "Supported types are xhigh (default), medium, and low."
+            f"Unexpected reasoning effort {self.engine.text(effort)}. Supported types are xhigh (default), medium, and low."
         )
 
 

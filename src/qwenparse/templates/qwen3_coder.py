@@ -103,9 +103,7 @@ class Qwen3Coder(Renderer):
 
     # messages
 
-    def body(
-        self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None
-    ) -> None:
+    def body(self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None) -> None:
         first = start if start and messages[start - 1].get("role") == "system" else 0
         last = len(messages) - 1
         for index in range(start, last + 1):

@@ -28,9 +28,7 @@ def recover(content: str) -> tuple[str, str] | None:
         while passed < len(fences) and fences[passed] < line:
             passed += 1
         behind = at + len(_CLOSE)
-        if passed % 2 == 0 and (
-            (line == at and _AT_LINE_START.match(content, behind)) or _ANYWHERE.match(content, behind)
-        ):
+        if passed % 2 == 0 and ((line == at and _AT_LINE_START.match(content, behind)) or _ANYWHERE.match(content, behind)):
             return cut(content, 0, at), cut(content, behind, len(content))
         at = content.find(_CLOSE, behind)
     return None

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import TemplateError
-from .base import Renderer
 from .engines import Engine
 from .markers import last_marker, remove_markers
 from .messages import REASONING, UNDEFINED, Message, field, require, text_after
-from .pieces import Framed, Note, Pieces, Splice
-from .qwen35 import CALL, EFFORTS, FIRST_PARAMETER, NEXT_CALL, NEXT_CALL_BARE, NEXT_PARAMETER
+from .pieces import Note, Pad, Pieces, Splice
+from .qwen35 import CALL, EFFORTS, FIRST_PARAMETER, NEXT_CALL, NEXT_CALL_BARE, NEXT_PARAMETER, Qwen35
 from .recover import recover
 from .results import Pending
 from .texts import (
@@ -26,7 +25,6 @@ from .texts import (
     END_RESPONSE,
     END_RESPONSES,
     END_THINK,
-    IMAGE,
     JSON_TOOLS_HEAD,
     JSON_TOOLS_TAIL,
     RESPONSE,
@@ -34,7 +32,6 @@ from .texts import (
     THINK,
     USER,
     USER_RESPONSE,
-    VIDEO,
     XML_TOOLS_HEAD,
     XML_TOOLS_TAIL,
 )
@@ -59,8 +56,7 @@ VALUES: Mapping[str, tuple[str, ...]] = {
 
 REMINDER = next(line for line in XML_TOOLS_TAIL.split("\n") if line.startswith("- You may provide optional reasoning"))
 SCOPED_REMINDER = (
-    "- Plan a function call inside the thinking block; write no other text between the thinking block and the "
-    "function call"
+    "- Plan a function call inside the thinking block; write no other text between the thinking block and the function call"
 )
 NO_OBJECT = "Tool call arguments must be a JSON object."
 HEAD = ("system", "developer")
@@ -95,7 +91,7 @@ def parse_arguments(source: str) -> dict[str, Any]:
         raise TemplateError(NO_OBJECT) from None
 
 
-class Robust(Renderer):
+class Robust(Qwen35):
     """The robust policy with its options. Raises `TemplateError` for an option or a value it does not know."""
 
     def __init__(self, engine: Engine, options: Mapping[str, Any]) -> None:
@@ -138,8 +134,7 @@ class Robust(Renderer):
         effort = self.effort()
         if self.tool_call_format is not None and self.tool_call_format not in ("xml", "json"):
             raise TemplateError(
-                f"Unexpected tool call format {self.engine.text(self.tool_call_format)}. "
-                "Supported formats are xml and json."
+                f"Unexpected tool call format {self.engine.text(self.tool_call_format)}. Supported formats are xml and json."
             )
         for name in ("enable_thinking", "preserve_thinking"):
             value = getattr(self, name)
@@ -154,50 +149,17 @@ class Robust(Renderer):
 
     # content
 
-    def content(self, p: Pieces | None, x: Any, system: bool = False) -> str:
-        """The text of a content, untrimmed. `p` counts images and videos; None does not."""
-        if isinstance(x, str):
-            return x
-        if x is None or x is UNDEFINED:
-            return ""
-        if not isinstance(x, (list, tuple)):
-            raise TemplateError("Unexpected content type.")
-        parts: list[str] = []
-        frames: list[tuple[int, int]] = []
-        length = 0
-        for item in x:
-            part = item
-            if isinstance(item, Mapping):
-                kind = item.get("type")
-                if "image" in item or "image_url" in item or kind == "image":
-                    if system:
-                        raise TemplateError("System message cannot contain images.")
-                    part = self.pad(p, "images", "Picture", IMAGE)
-                    frames.append((length, length + len(part)))
-                elif "video" in item or kind == "video":
-                    if system:
-                        raise TemplateError("System message cannot contain videos.")
-                    part = self.pad(p, "videos", "Video", VIDEO)
-                    frames.append((length, length + len(part)))
-                else:
-                    part = item.get("text")
-            if not isinstance(part, str):
-                raise TemplateError("Unexpected item type in content.")
-            parts.append(part)
-            length += len(part)
-        joined = "".join(parts)
-        return Framed(joined, frames) if frames else joined
-
-    def pad(self, p: Pieces | None, counter: str, name: str, pad: str) -> str:
-        """A vision pad, counted and numbered."""
-        if p is None:
-            return pad
-        number = getattr(p, counter) + 1
-        setattr(p, counter, number)
-        return f"{name} {number}: {pad}" if self.add_vision_id else pad
-
-    def text_of(self, p: Pieces, content: Any) -> str:
-        return self.content(p, content)
+    def part(self, item: Any) -> tuple[Pad | None, str]:
+        if isinstance(item, Mapping):
+            kind = item.get("type")
+            if "image" in item or "image_url" in item or kind == "image":
+                return "images", ""
+            if "video" in item or kind == "video":
+                return "videos", ""
+            item = item.get("text")
+        if not isinstance(item, str):
+            raise TemplateError("Unexpected item type in content.")
+        return None, item
 
     def spoken(self, p: Pieces | None, content: Any, index: int) -> str:
         """The body of a system, developer or user message, without markers; with `p` every removal is noted."""
@@ -276,7 +238,7 @@ class Robust(Renderer):
     def find_query(self, messages: Sequence[Message]) -> int | None:
         for index in range(len(messages) - 1, -1, -1):
             if messages[index].get("role") == "user":
-                text = self.spoken(None, messages[index].get("content"), index).strip()
+                text = self.engine.strip(self.spoken(None, messages[index].get("content"), index))
                 if not (text.startswith("<tool_response>") and text.endswith("</tool_response>")):
                     return index
         return None
@@ -286,9 +248,7 @@ class Robust(Renderer):
             return -1
         raise TemplateError("No user query found in messages.")
 
-    def body(
-        self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None
-    ) -> None:
+    def body(self, p: Pieces, messages: Sequence[Message], start: int, last_query: int, splice: Splice | None = None) -> None:
         last = len(messages) - 1
         pending = Pending((), -1)
         if start and messages[start - 1].get("role") == "assistant":
@@ -349,7 +309,7 @@ class Robust(Renderer):
             value = message.get(name)
             if value is not None:
                 text = value if isinstance(value, str) else self.engine.json(value)
-                if text.strip():
+                if self.engine.strip(text):
                     return self.trim(text)
         return ""
 
@@ -373,15 +333,14 @@ class Robust(Renderer):
             frame = self.json_calls(p, calls, frame) if self.json else self.xml_calls(p, calls, frame)
         p.put(frame + END, "")
 
-    @staticmethod
-    def functions(calls: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    def functions(self, calls: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         """Name and arguments of each call."""
         for call in calls:
             function = field(call, "function")
             if function is UNDEFINED:
                 function = call
             arguments = field(function, "arguments")
-            if arguments is UNDEFINED or (isinstance(arguments, str) and not arguments.strip()):
+            if arguments is UNDEFINED or (isinstance(arguments, str) and not self.engine.strip(arguments)):
                 arguments = None
             yield text_after("", require(function, "name")), arguments
 
@@ -410,7 +369,7 @@ class Robust(Renderer):
             p.put(frame, self.engine.json(name))
             if isinstance(arguments, str):
                 parse_arguments(arguments)
-                text = arguments.strip()
+                text = self.engine.strip(arguments)
             elif arguments is None:
                 text = "{}"
             elif isinstance(arguments, Mapping):
