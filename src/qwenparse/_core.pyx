@@ -2504,11 +2504,12 @@ cdef class _Machine:
             self._keep_piece(s)
         if self.carry is not None:
             self._flush_carry()
-        if self.n == 0:
-            self.piece = s
-            self.kind = kind
-            self.data = PyUnicode_DATA(s)
-            self.n = size
+        if self.n <= 16:
+            # Little was held: a str of both is cheaper than the buffer, and its slices are too.
+            self.piece = PyUnicode_FromKindAndData(4, self.buffer, self.n) + s if self.n else s
+            self.kind = PyUnicode_KIND(self.piece)
+            self.data = PyUnicode_DATA(self.piece)
+            self.n += size
         else:
             self._append(kind, PyUnicode_DATA(s), 0, size, self.n)
             self.piece = None
@@ -2940,6 +2941,16 @@ cdef class _Machine:
             self.run = 0
             self.stray_ok = False
             return self._text_kind()
+        if self.state == S_JSON:
+            # Inside a string of the arguments: what is neither a quote nor an escape changes nothing.
+            if self.json.state != J_STRING or self.json.depth < 2 or self.j_current < MEMBER_ARGS:
+                return -1
+            if find_quote(kind, data, 0, size) != size or (kind >= 2 and holds_broken(kind, data, size)):
+                return -1
+            self.j_start -= size
+            self.j_val -= size
+            self.j_end -= size
+            return K_JSON_ARGS
         if self.state != S_VALUE or self.discard or self.at_value_start or last == 10:
             return -1
         if find_char(kind, data, 0, size, 60) != size or (kind >= 2 and holds_broken(kind, data, size)):
