@@ -55,6 +55,7 @@ import os
 from collections import deque
 from json import JSONDecoder
 from operator import index as operator_index
+from random import Random
 
 from . import errors, formats
 
@@ -536,9 +537,13 @@ def install(make_toolset, make_turn, open_turn):
     _open_turn = open_turn
 
 
-cdef list id_pool = []          # fresh ids: one urandom makes many; list.pop is atomic, each is given out once
+# Fresh ids, made many at a time; list.pop is atomic, so each is given out once. Seeded by the system, but not urandom
+# itself: that lets other threads run in the middle of a feed.
+cdef list id_pool = []
+cdef object id_source = Random()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=id_pool.clear)
+    os.register_at_fork(after_in_child=id_source.seed)
 
 
 cdef int _read_rules(Rules* rules, p) except -1:
@@ -564,7 +569,7 @@ cdef str _fresh_id():
     try:
         return <str> id_pool.pop()
     except IndexError:
-        digits = os.urandom(12 * 64).hex()
+        digits = f"{id_source.getrandbits(96 * 64):01536x}"
         id_pool.extend(["call_" + digits[k:k + 24] for k in range(24, 24 * 64, 24)])
         return "call_" + digits[:24]
 
@@ -1431,9 +1436,13 @@ cdef class _Machine:
 
     cdef bint _args_hold_object(self, bint head) except -1:
         # While streaming, the string's beginning has left the window; `j_text` keeps it.
-        if head:
-            return _holds_object(self._slice(self.j_val, self.j_at))
-        return _holds_object("".join(self.j_text) + self._slice(self.p, self.j_at))
+        cdef str source = self._slice(self.j_val, self.j_at) if head else \
+            "".join(self.j_text) + self._slice(self.p, self.j_at)
+        self.busy = True
+        try:
+            return _holds_object(source)
+        finally:
+            self.busy = False
 
     cdef inline void _json_key_char(self, Py_UCS4 c) noexcept:
         if self.j_key_size < 12:
@@ -1483,7 +1492,11 @@ cdef class _Machine:
             if point == JP_NAME:
                 name = self._slice(self.j_val + 1, self.j_at - 1)
                 if find_char(self.kind, self.data, self.j_val, self.j_at, 92) < self.j_at:
-                    name = json_loads(self._slice(self.j_val, self.j_at))
+                    self.busy = True
+                    try:
+                        name = json_loads(self._slice(self.j_val, self.j_at))
+                    finally:
+                        self.busy = False
                 if 1 <= len(name) <= NAME_LIMIT:
                     self.name = name
                     return A_JSON_CALL
@@ -2504,11 +2517,12 @@ cdef class _Machine:
             self._keep_piece(s)
         if self.carry is not None:
             self._flush_carry()
-        if self.n == 0:
-            self.piece = s
-            self.kind = kind
-            self.data = PyUnicode_DATA(s)
-            self.n = size
+        if self.n <= 16:
+            # Little was held: a str of both is cheaper than the buffer, and its slices are too.
+            self.piece = PyUnicode_FromKindAndData(4, self.buffer, self.n) + s if self.n else s
+            self.kind = PyUnicode_KIND(self.piece)
+            self.data = PyUnicode_DATA(self.piece)
+            self.n += size
         else:
             self._append(kind, PyUnicode_DATA(s), 0, size, self.n)
             self.piece = None
@@ -2940,6 +2954,16 @@ cdef class _Machine:
             self.run = 0
             self.stray_ok = False
             return self._text_kind()
+        if self.state == S_JSON:
+            # Inside a string of the arguments: what is neither a quote nor an escape changes nothing.
+            if self.json.state != J_STRING or self.json.depth < 2 or self.j_current < MEMBER_ARGS:
+                return -1
+            if find_quote(kind, data, 0, size) != size or (kind >= 2 and holds_broken(kind, data, size)):
+                return -1
+            self.j_start -= size
+            self.j_val -= size
+            self.j_end -= size
+            return K_JSON_ARGS
         if self.state != S_VALUE or self.discard or self.at_value_start or last == 10:
             return -1
         if find_char(kind, data, 0, size, 60) != size or (kind >= 2 and holds_broken(kind, data, size)):
