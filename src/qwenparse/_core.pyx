@@ -2905,7 +2905,7 @@ cdef class _Machine:
         """The end of the input. What was held becomes text or layout; the stop text is the last region."""
         self.turn_cache = None
         if self.n_pending:
-            self._input_bytes(NULL, 0, True)
+            self._input_bytes(<const char*> self.pending, 0, True)
         if self.carry is not None:
             self._flush_carry()
         self.ended = stop != "none"
