@@ -1,4 +1,4 @@
-"""Builds the one extension module. Everything else is in pyproject.toml.
+"""Builds the two extension modules: what is reported, and the machine. Everything else is in pyproject.toml.
 
 Switches (environment): QWENPARSE_SANITIZE=fuzzer,address,undefined · QWENPARSE_COVERAGE=1 · QWENPARSE_DEBUG=1
 · QWENPARSE_PLANT=1 (a planted bug, for measuring the fuzzers).
@@ -39,12 +39,13 @@ setup(
     ext_modules=cythonize(
         [
             Extension(
-                "qwenparse._core",
-                ["src/qwenparse/_core.pyx"],
+                f"qwenparse.{name}",
+                [f"src/qwenparse/{name}.pyx"],
                 define_macros=macros,
                 extra_compile_args=compile_args,
-                extra_link_args=[f for name in sanitize for f in flags[name] if "coverage" not in f],
+                extra_link_args=[f for switch in sanitize for f in flags[switch] if "coverage" not in f],
             )
+            for name in ("_events", "_core")
         ],
         compiler_directives={"linetrace": coverage, "boundscheck": debug, "wraparound": False},
         force=bool(sanitize or coverage or debug),

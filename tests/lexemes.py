@@ -11,7 +11,6 @@ from qwenparse import Policy
 from qwenparse.formats import POLICY_VALUES
 
 
-
 def _tool(name: str, **properties: str) -> dict[str, Any]:
     schema = {"type": "object", "properties": {key: {"type": type_} for key, type_ in properties.items()}}
     return {"type": "function", "function": {"name": name, "parameters": schema}}

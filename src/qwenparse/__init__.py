@@ -6,22 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._core import (
+from ._core import DeltaParser, Parser, parse
+from ._events import (
     AnyEvent,
     ArgumentDelta,
     ArgumentEnd,
     ArgumentStart,
     ContentDelta,
     Delta,
-    DeltaParser,
     Event,
     Issue,
     Markup,
-    Parser,
     ReasoningDelta,
     ToolCallEnd,
     ToolCallStart,
-    parse,
 )
 from .errors import FormatError, ParserClosed, QwenParseError, ReplayError, TemplateError
 from .formats import Format, Kind, Policy, State, get_format

@@ -1,131 +1,12 @@
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeAlias, final, type_check_only
+from typing import Any, Literal, Protocol, SupportsIndex, final, type_check_only
 
 from typing_extensions import Buffer, Self, disjoint_base
 
-from .formats import Format, Kind, Policy, Start, State, Stop
+from ._events import AnyEvent, Delta
+from .formats import Format, Policy, Start, State, Stop
 from .schema import ToolSet
 from .turn import Turn
-
-AnyEvent: TypeAlias = (
-    ReasoningDelta | ContentDelta | ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd | Markup | Issue
-)
-
-CallEvent: TypeAlias = ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd
-
-@disjoint_base
-class Event:
-    @property
-    def raw(self) -> str: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-
-@final
-class ReasoningDelta(Event):
-    __match_args__: ClassVar[tuple[Literal["text"]]]
-    def __init__(self, text: str, start: int = 0) -> None: ...
-    @property
-    def text(self) -> str: ...
-
-@final
-class ContentDelta(Event):
-    __match_args__: ClassVar[tuple[Literal["text"]]]
-    def __init__(self, text: str, start: int = 0) -> None: ...
-    @property
-    def text(self) -> str: ...
-
-@final
-class ToolCallStart(Event):
-    __match_args__: ClassVar[tuple[Literal["index"], Literal["name"]]]
-    def __init__(self, index: int, name: str, raw: str = "", start: int = 0, *, id: str | None = None) -> None: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def id(self) -> str: ...
-
-@final
-class ArgumentStart(Event):
-    __match_args__: ClassVar[tuple[Literal["index"], Literal["name"]]]
-    def __init__(self, index: int, name: str | None = None, raw: str = "", start: int = 0) -> None: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def name(self) -> str | None: ...
-
-@final
-class ArgumentDelta(Event):
-    __match_args__: ClassVar[tuple[Literal["index"], Literal["text"]]]
-    def __init__(self, index: int, text: str, start: int = 0) -> None: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-
-@final
-class ArgumentEnd(Event):
-    __match_args__: ClassVar[tuple[Literal["index"], Literal["closed"]]]
-    def __init__(self, index: int, closed: bool, start: int = 0) -> None: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def closed(self) -> bool: ...
-
-@final
-class ToolCallEnd(Event):
-    __match_args__: ClassVar[tuple[Literal["index"], Literal["complete"]]]
-    def __init__(self, index: int, complete: bool, start: int = 0) -> None: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def complete(self) -> bool: ...
-
-@final
-class Markup(Event):
-    __match_args__: ClassVar[tuple[Literal["kind"]]]
-    def __init__(self, kind: Kind, raw: str = "", start: int = 0) -> None: ...
-    @property
-    def kind(self) -> Kind: ...
-
-@final
-class Issue(Event):
-    __match_args__: ClassVar[tuple[Literal["code"], Literal["text"]]]
-    def __init__(self, code: str, text: str = "", start: int = 0, *, index: int | None = None) -> None: ...
-    @property
-    def code(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def index(self) -> int | None: ...
-
-@final
-class Delta:
-    __match_args__: ClassVar[
-        tuple[Literal["reasoning"], Literal["content"], Literal["calls"], Literal["issues"]]
-    ]
-    def __init__(
-        self,
-        reasoning: str | None = None,
-        content: str | None = None,
-        calls: tuple[CallEvent, ...] = (),
-        issues: tuple[Issue, ...] = (),
-    ) -> None: ...
-    @property
-    def reasoning(self) -> str | None: ...
-    @property
-    def content(self) -> str | None: ...
-    @property
-    def calls(self) -> tuple[CallEvent, ...]: ...
-    @property
-    def issues(self) -> tuple[Issue, ...]: ...
-    def __bool__(self) -> bool: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
 
 @type_check_only
 class _TokenTable(Protocol):
@@ -232,7 +113,6 @@ def install(
     make_turn: Callable[[Any], Turn],
     open_turn: Callable[[Any, Any, Any], tuple[Format, Any]],
 ) -> None: ...
-def _make(cls: type[Any], raw: str, start: int, number: int, value: Any, extra: Any) -> Any: ...
 def _replay(
     format: Format | str,
     gen_prefix: Any,

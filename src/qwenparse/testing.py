@@ -10,22 +10,20 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _core
-from ._core import (
+from . import _events
+from ._core import DeltaParser, Parser, parse
+from ._events import (
     ArgumentDelta,
     ArgumentEnd,
     ArgumentStart,
     ContentDelta,
     Delta,
-    DeltaParser,
     Event,
     Issue,
     Markup,
-    Parser,
     ReasoningDelta,
     ToolCallEnd,
     ToolCallStart,
-    parse,
 )
 from ._grammar import Grammar, crossover, mutate
 from .formats import WINDOW, Stop
@@ -83,9 +81,9 @@ def normalize(events: Iterable[Event]) -> list[Event]:
             raw = last.raw + event.raw
             if isinstance(event, ArgumentDelta) and isinstance(last, ArgumentDelta):
                 text = last.text + event.text
-                merged[-1] = _core._make(ArgumentDelta, raw, last.start, last.index, None if text == raw else text, None)
+                merged[-1] = _events._make(ArgumentDelta, raw, last.start, last.index, None if text == raw else text, None)
             else:
-                merged[-1] = _core._make(type(event), raw, last.start, 0, getattr(event, "kind", None), None)
+                merged[-1] = _events._make(type(event), raw, last.start, 0, getattr(event, "kind", None), None)
         else:
             merged.append(event)
     return merged

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from . import values
-from ._core import Issue
+from ._events import Issue
 from .formats import ISSUE_CODES, KINDS, UNCLEAN, Dialect, Format, Kind, Policy, Stop
 from .schema import Tool, ToolSet
 from .utf8 import to_bytes

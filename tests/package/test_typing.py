@@ -18,8 +18,8 @@ reveal_type(Parser.for_prompt("x"))
 reveal_type(parse("x", "qwen3").tool_calls[0].arguments_json)
 '''
 EXPECTED = [
-    "Sequence[qwenparse._core.ReasoningDelta | qwenparse._core.ContentDelta",
-    "qwenparse._core.Delta | None",
+    "Sequence[qwenparse._events.ReasoningDelta | qwenparse._events.ContentDelta",
+    "qwenparse._events.Delta | None",
     "qwenparse.turn.Turn",
     "str | None",
     "qwenparse._core.Parser",
@@ -33,7 +33,7 @@ def run(*args: str) -> str:
 
 
 def test_stub_agrees_with_the_extension() -> None:
-    assert "Success" in run("mypy.stubtest", "qwenparse._core")
+    assert "Success" in run("mypy.stubtest", "qwenparse._core", "qwenparse._events")
 
 
 def test_revealed_types(tmp_path: Path) -> None:

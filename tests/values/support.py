@@ -5,7 +5,7 @@ import json
 import math
 import warnings
 
-from qwenparse._core import ArgumentDelta, ArgumentEnd, ArgumentStart, ToolCallEnd, ToolCallStart
+from qwenparse._events import ArgumentDelta, ArgumentEnd, ArgumentStart, ToolCallEnd, ToolCallStart
 from qwenparse.schema import ToolSet
 from qwenparse.values import ArgumentsJSON
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from values.support import TOOL, TOOLS, TYPES, events, oracle, pieces, plain
 
-from qwenparse._core import ArgumentDelta, ArgumentEnd, ArgumentStart, ToolCallEnd
+from qwenparse._events import ArgumentDelta, ArgumentEnd, ArgumentStart, ToolCallEnd
 from qwenparse.schema import ToolSet
 from qwenparse.values import (
     ArgumentsJSON,

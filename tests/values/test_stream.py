@@ -5,7 +5,7 @@ import time
 import pytest
 from values.support import TOOL, TOOLS, events, pieces
 
-from qwenparse._core import (
+from qwenparse._events import (
     ArgumentDelta,
     ArgumentEnd,
     ArgumentStart,

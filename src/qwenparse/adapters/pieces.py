@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from .._core import ArgumentDelta, ArgumentEnd, ArgumentStart, Delta, Event, ToolCallEnd, ToolCallStart
+from .._events import ArgumentDelta, ArgumentEnd, ArgumentStart, Delta, Event, ToolCallEnd, ToolCallStart
 from ..formats import Stop
 from ..utf8 import to_bytes
 from ..values import ArgumentsJSON

@@ -8,7 +8,8 @@ import sys
 import time
 from typing import Any
 
-from .._core import Issue, Markup, Parser
+from .._core import Parser
+from .._events import Issue, Markup
 from ..errors import FormatError
 from ..ollama import ParseError
 from ..ollama import Parser as OllamaParser

@@ -23,7 +23,7 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from .._core import ArgumentDelta, ArgumentEnd, ArgumentStart, CallEvent, Delta, ToolCallEnd, ToolCallStart
+from .._events import ArgumentDelta, ArgumentEnd, ArgumentStart, CallEvent, Delta, ToolCallEnd, ToolCallStart
 from ..errors import FormatError, ParserClosed
 from .coerce import Tools
 from .errors import ParseError

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .._core import ArgumentDelta, ArgumentEnd, ArgumentStart, Event, ToolCallEnd, ToolCallStart
+from .._events import ArgumentDelta, ArgumentEnd, ArgumentStart, Event, ToolCallEnd, ToolCallStart
 from ..schema import Tool, ToolSet
 from .calls import Recorded
 from .json_text import JSON_WS, ControlEscaper, object_in_string, quote
