@@ -178,7 +178,9 @@ def test_dropping_a_thought(format: str) -> None:
             continue
         history = [*messages, turn.message(), ask]
         prompt = render_prompt(history, format, tools=TOOLS, turns=store, normalize="openai", **kwargs)
-        start = next(s.start for s in prompt.segments if s.turn is not None) if turn.raw else 0
+        start = next((s.start for s in prompt.segments if s.turn is not None), None)
+        if start is None:
+            continue
         body = prompt.text[start : prompt.text.rindex("\n<|im_start|>user\nAnd?")]
         close = next((k for k, span in enumerate(turn.spans) if span.kind == "think_close"), None)
         end = "" if turn.closed != "none" else "<|im_end|>"
