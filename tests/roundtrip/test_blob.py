@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import lexemes
 import pytest
 from real_tokenizers import table, tokenizer
 from roundtrip.support import NATIVE, TOOLS, drift_rows, random_case, read, row_turn
-
-import lexemes
 
 from qwenparse import Format, Parser, Policy, ReplayError, Turn
 from qwenparse.replay.blob import spells_control

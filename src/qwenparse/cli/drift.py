@@ -3,6 +3,7 @@
   drift BEFORE AFTER           two prompts (text, or JSON lists of token ids); the first may end with the turn
   drift --log FILE             a server's log with prompt_token_ids and token_ids: exact, no template needed
   drift FILE.jsonl ...         recorded turns, each replayed the way --template or --mode says
+  drift                        the same with turns of a small model that ship with the package
 
 A line of a .jsonl file holds `text` (or `raw`, or `pieces`), and may hold `name`, `messages`, `prompt`, `next_prompt`,
 `new_messages`, `format`, `tools`, `stop`, `gen_prefix`, `kwargs`, `kwargs_next`. With one case a report is printed, with
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError
-from . import options
+from . import options, turns
 
 if TYPE_CHECKING:
     from ..drift.corpus import Case
@@ -35,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     options.add_reading(parser)
     options.add_mode(parser)
+    options.add_cut(parser, "whole")
     parser.add_argument("--log", metavar="FILE", action="append", default=[], help="a server's log; - is stdin")
     parser.add_argument("--template", metavar="FILE", help="replay with this Jinja file, or robust (extra: templates)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
@@ -79,22 +81,32 @@ def _cases(args: argparse.Namespace) -> Iterator[Case]:
             yield from _logged(name, args, tokenizer)
     corpus = [name for name in args.files if name.endswith(".jsonl")]
     prompts = [name for name in args.files if not name.endswith(".jsonl")]
-    if len(prompts) not in (0, 2) or not (args.log or args.files):
+    if len(prompts) not in (0, 2):
         raise FormatError("drift takes two prompts, .jsonl files of turns, or --log FILE")
     if prompts:
         yield _two(prompts, args, tokenizer)
-    if not corpus:
+    if prompts or (args.log and not corpus):
         return
     from ..drift.replay import replay
 
-    how: dict[str, Any] = {"mode": args.mode, "policy": options.policy_of(args), "tokenizer": tokenizer}
+    how: dict[str, Any] = {"mode": args.mode, "policy": options.policy_of(args), "tokenizer": tokenizer, "cut": _cut(args.cut)}
     if args.template == "robust":
         how["robust"] = True
     elif args.template is not None:
         how["template"] = Path(args.template)
-    for name in corpus:
-        for number, row in enumerate(_rows(_read(name), name), 1):
+    sources = {name: _read(name) for name in corpus} or {"recorded": turns.shipped_text()}
+    for name, text in sources.items():
+        for number, row in enumerate(_rows(text, name), 1):
             yield replay(_recording(row, f"{name}:{number}", args), **how)
+
+
+def _cut(how: str) -> int | None:
+    """Bytes at a time, for the modes whose result depends on it."""
+    if how == "whole":
+        return None
+    if how in ("bytes", "chars") or (how.isdigit() and int(how)):
+        return int(how) if how.isdigit() else 1
+    raise FormatError(f"--cut {how}: drift takes whole, bytes or a number of bytes")
 
 
 def _tokenizer(file: str | None) -> Any:

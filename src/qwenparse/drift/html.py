@@ -16,6 +16,8 @@ from .frames import frames
 from .report import MEANING, Drift
 from .style import STYLE
 
+_CONTEXT = 3
+"""Equal lines shown on each side of a change."""
 _MAX_SHOWN = 6000
 """Code points of a turn that are shown on each side."""
 _PIECE = re.compile(r"<[^<>\s]{1,40}>|\w+|\s|.", re.DOTALL)
@@ -131,12 +133,12 @@ def _texts(case: Case) -> str:
     equal = _equal(before, after)
     start, old_end, new_end = _window(before, after, equal)
     old, new = before[start:old_end], after[start:new_end]
-    rows = _marked(old[:_MAX_SHOWN], new[:_MAX_SHOWN], equal - start)
-    cut = " <span class=soft>…</span>" if max(len(old), len(new)) > _MAX_SHOWN else ""
-    return (
-        f"<div class=side><div><div class=label>was</div><pre>{rows[0]}{cut}</pre></div>"
-        f"<div><div class=label>is now</div><pre>{rows[1]}{cut}</pre></div></div>"
-    )
+    if not old.endswith("\n"):
+        new = new.removesuffix("\n")  # the turn ends with its stop token, the template's frame with a newline
+    rows = _aligned(old[:_MAX_SHOWN], new[:_MAX_SHOWN])
+    if max(len(old), len(new)) > _MAX_SHOWN:
+        rows += "<tr><td class=skip colspan=2>… cut</td></tr>"
+    return f"<table class=texts><tr><th>was</th><th>is now</th></tr>{rows}</table>"
 
 
 def _equal(one: str, other: str) -> int:
@@ -160,29 +162,51 @@ def _window(before: str, after: str, equal: int) -> tuple[int, int, int]:
     return start, mine.end if mine is not None else len(before), theirs.end if theirs is not None else len(after)
 
 
-def _marked(old: str, new: str, at: int) -> tuple[str, str]:
+def _aligned(old: str, new: str) -> str:
+    """Both texts line by line beside each other; equal lines once, long runs of them folded."""
+    one, other = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    opcodes = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    rows: list[str] = []
+    for number, (tag, a, b, c, d) in enumerate(opcodes):
+        if tag == "equal":
+            head = 0 if number == 0 else _CONTEXT
+            tail = 0 if number == len(opcodes) - 1 else _CONTEXT
+            skipped = b - a - head - tail
+            for k in range(a, b):
+                if skipped > 2 and head <= k - a < head + skipped:
+                    if k - a == head:
+                        rows.append(f"<tr><td class=skip colspan=2>{skipped} equal lines</td></tr>")
+                    continue
+                rows.append(f"<tr><td colspan=2><pre>{_equal_text(one[k])}</pre></td></tr>")
+            continue
+        left, right = _marked("".join(one[a:b]), "".join(other[c:d]))
+        rows.append(f"<tr class=changed><td><pre>{left}</pre></td><td><pre>{right}</pre></td></tr>")
+    return "".join(rows)
+
+
+def _marked(old: str, new: str) -> tuple[str, str]:
+    """Two texts with what is only in one of them marked."""
     one, other = _PIECE.findall(old), _PIECE.findall(new)
     left: list[str] = []
     right: list[str] = []
-    for tag, a, b, c, d in SequenceMatcher(None, one, other, autojunk=len(one) * len(other) > 4_000_000).get_opcodes():
+    junk = len(one) * len(other) > 4_000_000
+    for tag, a, b, c, d in SequenceMatcher(None, one, other, autojunk=junk).get_opcodes():
         if tag == "equal":
-            text = _equal_text("".join(one[a:b]))
+            text = _plain("".join(one[a:b]))
             left.append(text)
             right.append(text)
             continue
-        if b > a:
-            left.append(f"<span class=gone>{_shown(''.join(one[a:b]))}</span>")
-        else:
-            left.append("<span class=here></span>")
-        if d > c:
-            right.append(f"<span class=came>{_shown(''.join(other[c:d]))}</span>")
-        else:
-            right.append("<span class=here></span>")
+        left.append(f"<span class=gone>{_shown(''.join(one[a:b]))}</span>" if b > a else "<span class=here></span>")
+        right.append(f"<span class=came>{_shown(''.join(other[c:d]))}</span>" if d > c else "<span class=here></span>")
     return "".join(left), "".join(right)
 
 
+def _plain(text: str) -> str:
+    return escape(_safe(text)).replace("\n", "<span class=w>⏎</span>\n")
+
+
 def _equal_text(text: str) -> str:
-    return f"<span class=eq>{escape(_safe(text)).replace(chr(10), '<span class=w>⏎</span>' + chr(10))}</span>"
+    return f"<span class=eq>{_plain(text)}</span>"
 
 
 def _safe(text: str) -> str:
@@ -211,15 +235,18 @@ def _chart(cases: Sequence[Case]) -> str:
     )  # fmt: skip
     lines = []
     for count in rows:
-        bars = (
-            f"<div class=two><div class=hbar style='width:{count.cases / most:.2%}' title='first cause'></div>"
-            f"<div class='hbar l' style='width:{count.later / most:.2%}' title='behind another'></div></div>"
+        parts = (("hbar", count.cases, "first cause"), ("hbar l", count.later, "behind another cause"))
+        bars = "".join(
+            f"<div class='{kind}' style='width:{size / most:.2%}' title='{label}'></div>"
+            for kind, size, label in parts
+            if size
         )
         mean = "" if count.mean_share is None else f"{count.mean_share:.0%}"
         lost = f"{count.lost_tokens:,}" if count.counted else ""
         lines.append(
-            f"<tr><td><code>{count.cause}</code><div class=soft>{escape(MEANING[count.cause])}</div></td><td class=w40>{bars}</td>"
-            f"<td class=n>{count.cases}</td><td class=n>{count.later or ''}</td><td class=n>{lost}</td><td class=n>{mean}</td></tr>"
+            f"<tr><td><code>{count.cause}</code><div class=soft>{escape(MEANING[count.cause])}</div></td>"
+            f"<td class=w40><div class=two>{bars}</div></td><td class=n>{count.cases}</td>"
+            f"<td class=n>{count.later or ''}</td><td class=n>{lost}</td><td class=n>{mean}</td></tr>"
         )
     table = (
         "<table><tr><th>cause</th><th>turns</th><th class=n>first</th><th class=n>later</th><th class=n>lost tokens</th>"

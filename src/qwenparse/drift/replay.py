@@ -76,22 +76,24 @@ def replay(
     template: str | os.PathLike[str] | None = None,
     robust: bool = False,
     policy: Policy | None = None,
+    cut: int | None = None,
     tokenizer: Any = None,
 ) -> Case:
     """What becomes of a recorded turn in the next prompt.
 
     `mode`: `"lossless"` reads it with this package's parser and renders the message natively, by `robust` or by
-    `template` (a path object or source); `"ollama:NAME"` sends it through that parser of Ollama and its renderer. A
-    recorded `next_prompt` is taken as it is. Raises `FormatError` for unknown names, `TemplateError` as `render_prompt`.
+    `template` (a path object or source); `"ollama:NAME"` sends it through that parser of Ollama, `cut` bytes at a time (None:
+    whole), and its renderer. A recorded `next_prompt` is taken as it is. Raises `FormatError` for unknown names, `TemplateError` as `render_prompt`.
     """
     format = get_format(given.format)
     settings: dict[str, Any] = {"tools": given.tools, "policy": policy}
     if mode.startswith("ollama:"):
-        return _by_ollama(given, mode.partition(":")[2], settings, tokenizer)
+        return _by_ollama(given, mode.partition(":")[2], cut, settings, tokenizer)
     if mode != "lossless":
         raise FormatError(f"mode {mode!r}: it takes lossless or ollama:NAME")
     name = format.name if format.renderer or template is not None else _TEMPLATES[format.name]
-    how: dict[str, Any] = {"tools": given.tools, "template": template, "robust": robust, "normalize": "openai"}
+    how: dict[str, Any] = {"tools": given.tools, "template": template, "robust": robust}
+    how["normalize"] = None if robust else "openai"  # the robust policy keeps the spelling that JSON text has
     prompt = given.prompt
     if prompt is None:
         prompt = render_prompt(given.messages, name, **how, **given.options).text
@@ -124,13 +126,13 @@ def _following(given: Recording, turn: Turn) -> Sequence[Mapping[str, Any]]:
     return [{"role": "tool", "tool_call_id": call.id, "content": "…"} for call in turn.tool_calls] or QUESTION
 
 
-def _by_ollama(given: Recording, name: str, settings: Mapping[str, Any], tokenizer: Any) -> Case:
+def _by_ollama(given: Recording, name: str, cut: int | None, settings: Mapping[str, Any], tokenizer: Any) -> Case:
     think = given.options.get("enable_thinking")
     prompt = replay_by_ollama(name, _RENDERERS.get(name, name), given.messages, given.tools, think, "").prompt
     turn = _read(given, prompt, settings)
     text = turn.raw[: next((s.start for s in turn.spans if s.kind == "stop"), len(turn.raw))]
     again = replay_by_ollama(
-        name, _RENDERERS.get(name, name), given.messages, given.tools, think, text, new_messages=_following(given, turn)
+        name, _RENDERERS.get(name, name), given.messages, given.tools, think, text, cut, new_messages=_following(given, turn)
     )
     return _case(given, prompt, turn, again.next_prompt, tokenizer)
 
