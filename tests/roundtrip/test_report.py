@@ -57,12 +57,25 @@ def test_corpus_of_the_recorded_rows(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_rendered_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without recorded prompts both are rendered: the causes are those that the template has."""
-    rows = [{k: row[k] for k in ("name", "messages", "tools", "raw", "new_messages", "kwargs", "kwargs_next")}
-            | {"format": row["template"]} for row in ROWS if not row["template"].startswith("froggeric")]  # fmt: skip
+    rows = [
+        {k: row[k] for k in ("name", "messages", "tools", "raw", "new_messages", "kwargs", "kwargs_next")}
+        | {"format": row["template"]}
+        for row in ROWS
+        if not row["template"].startswith("froggeric")
+    ]
     cases = {case.name: case for case in (replay(Recording.of(row, name="x")) for row in rows)}
     for row in ROWS:
-        if row["name"] in ("think_leading_space", "number_5e1", "argument_order", "call_in_think", "history_think_36", "control",
-                           "effort_changed", "duplicate_parameter", "text_after_call"):  # fmt: skip
+        if row["name"] in (
+            "think_leading_space",
+            "number_5e1",
+            "argument_order",
+            "call_in_think",
+            "history_think_36",
+            "control",
+            "effort_changed",
+            "duplicate_parameter",
+            "text_after_call",
+        ):
             expected = "none" if row["name"] == "argument_order" else row["cause"]
             assert cases[row["name"]].drift.cause == expected, row["name"]
     file = corpus(tmp_path / "r.jsonl", rows)
@@ -70,12 +83,17 @@ def test_rendered_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     found = {r["name"]: r["cause"] for r in map(json.loads, capsys.readouterr().out.splitlines())}
     assert found["control"] == "none" and found["number_5e1"] == "none" and found["bool_True"] == "bool_spelling"
     template = tmp_path / "t.jinja"
-    template.write_text("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-                        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")  # fmt: skip
+    template.write_text(
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
     bare = [row for row in rows if row["name"] == "coder_control"]
     assert main(["drift", corpus(tmp_path / "b.jsonl", bare), "--template", str(template)]) == 1
     assert "history_edited" in capsys.readouterr().out
-    assert main(["drift", corpus(tmp_path / "c.jsonl", [{**rows[0], "kwargs_next": None}]), "--next-option", "reasoning_effort=low"]) == 1
+    assert (
+        main(["drift", corpus(tmp_path / "c.jsonl", [{**rows[0], "kwargs_next": None}]), "--next-option", "reasoning_effort=low"])
+        == 1
+    )
     assert "head_changed" in capsys.readouterr().out
 
 
@@ -89,8 +107,14 @@ def test_ollama_mode_finds_what_was_recorded() -> None:
             continue
         if row["renderer"] not in ("qwen3.5", "qwen3-coder") or row["parser"] != row["renderer"]:
             continue
-        given = Recording(row["generated"], row["parser"] if row["parser"] != "qwen3-coder" else "qwen3-coder",
-                          messages=row["messages"], tools=row["tools"], new_messages=row["new_messages"], stop="none")  # fmt: skip
+        given = Recording(
+            row["generated"],
+            row["parser"] if row["parser"] != "qwen3-coder" else "qwen3-coder",
+            messages=row["messages"],
+            tools=row["tools"],
+            new_messages=row["new_messages"],
+            stop="none",
+        )
         case = replay(given, mode=f"ollama:{row['parser']}")
         if case.before != row["prompt"] + row["generated"]:
             continue
@@ -120,8 +144,14 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         file.write_text(line + "\n")
         assert main(["drift", str(file)]) == 2
     (tmp_path / "bad.jsonl").write_text("{\n")
-    for args in (["drift", str(one)], ["drift", str(one), str(tmp_path / "none.txt")], ["drift", "--log", str(tmp_path / "bad.jsonl")],
-                 ["drift", "--mode", "other"], ["drift", "--cut", "tokens"], ["drift", "--option", "x"]):  # fmt: skip
+    for args in (
+        ["drift", str(one)],
+        ["drift", str(one), str(tmp_path / "none.txt")],
+        ["drift", "--log", str(tmp_path / "bad.jsonl")],
+        ["drift", "--mode", "other"],
+        ["drift", "--cut", "tokens"],
+        ["drift", "--option", "x"],
+    ):
         assert main(args) == 2, args
     assert "Traceback" not in capsys.readouterr().err
     with pytest.raises(FormatError):
@@ -147,7 +177,11 @@ def test_two_prompts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     after.write_text(json.dumps(encode(row["next_prompt"], specials=True)))
     assert main(["drift", *files, "--json"]) == 1
     drift = json.loads(capsys.readouterr().out)
-    assert (drift["first_diff_token"], drift["lost_tokens"], drift["cause"]) == (row["first_diff_token"], row["tokens_lost"], "unknown")
+    assert (drift["first_diff_token"], drift["lost_tokens"], drift["cause"]) == (
+        row["first_diff_token"],
+        row["tokens_lost"],
+        "unknown",
+    )
     reading = ["--tokenizer", str(tokenizer_file("qwen3.5")), "--format", "qwen3.8", "--html", str(out)]
     assert main(["drift", *files, *reading, "--json"]) == 1
     drift = json.loads(capsys.readouterr().out)
@@ -171,7 +205,11 @@ def test_server_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         lines += [
             {"request_id": f"{name}-1", "prompt_token_ids": prompt, "choices": [{"index": 0, "token_ids": sampled}]},
             {"level": "info", "message": "no ids here"},
-            {"id": f"title-{number}", "prompt_token_ids": encode(f"<|im_start|>user\nTitle {number}?", specials=True), "token_ids": [1, 2]},
+            {
+                "id": f"title-{number}",
+                "prompt_token_ids": encode(f"<|im_start|>user\nTitle {number}?", specials=True),
+                "token_ids": [1, 2],
+            },
             {"id": f"{name}-2", "response": {"prompt_token_ids": after, "token_ids": [5]}},
         ]
         expected.append((name, row["tokens_lost"]))
@@ -197,7 +235,9 @@ def test_pairing() -> None:
     assert list(pairs([a, Request("e", [1, 7, 7, 7, 7], [])])) == []
     with pytest.raises(FormatError, match="line 2"):
         list(read_log(["{}", "{"]))
-    assert list(read_log(["", "5", "[]", '{"prompt_token_ids": "x"}', '{"prompt_token_ids": [1]}'])) == [Request("request (line 5)", [1], [])]
+    assert list(read_log(["", "5", "[]", '{"prompt_token_ids": "x"}', '{"prompt_token_ids": [1]}'])) == [
+        Request("request (line 5)", [1], [])
+    ]
     deep: Any = {"prompt_token_ids": [1]}
     for _ in range(50):
         deep = {"x": deep}
@@ -233,7 +273,9 @@ def test_pages_of_random_turns() -> None:
     for number in range(60):
         rng = random.Random(f"page/{number}")
         messages, kwargs, prompt, turn = random_case(rng, "qwen3.8")
-        after = render_prompt([*messages, turn.message(), *follow_up(rng, turn)], "qwen3.8", tools=TOOLS, normalize="openai", **kwargs)
+        after = render_prompt(
+            [*messages, turn.message(), *follow_up(rng, turn)], "qwen3.8", tools=TOOLS, normalize="openai", **kwargs
+        )
         drift = explain(prompt, after, turn=turn)
         cases.append(Case(f"<{number}>", prompt.text + turn.raw, after.text, len(prompt.text), drift))
     for shown in (cases, *([case] for case in cases[:20]), []):
@@ -243,7 +285,9 @@ def test_pages_of_random_turns() -> None:
         parser.close()
         assert set(parser.open) <= {"html"} and "A & B" in "".join(parser.text)
         text.encode()
-    hostile = Case("x", "<script>alert(1)</script>\ud800\udc80\x00", "<script>alert(2)</script>", 3, explain("<script>1\udc80", "<script>2"))
+    hostile = Case(
+        "x", "<script>alert(1)</script>\ud800\udc80\x00", "<script>alert(2)</script>", 3, explain("<script>1\udc80", "<script>2")
+    )
     parser = Strict()
     parser.feed(page([hostile]))
 

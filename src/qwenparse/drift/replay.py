@@ -82,8 +82,9 @@ def replay(
     """What becomes of a recorded turn in the next prompt.
 
     `mode`: `"lossless"` reads it with this package's parser and renders the message natively, by `robust` or by
-    `template` (a path object or source); `"ollama:NAME"` sends it through that parser of Ollama, `cut` bytes at a time (None:
-    whole), and its renderer. A recorded `next_prompt` is taken as it is. Raises `FormatError` for unknown names, `TemplateError` as `render_prompt`.
+    `template` (a path object or source); `"ollama:NAME"` sends it through that parser of Ollama, `cut` bytes at a time
+    (None: whole), and its renderer. A recorded `next_prompt` is taken as it is. Raises `FormatError` for unknown names,
+    `TemplateError` as `render_prompt`.
     """
     format = get_format(given.format)
     settings: dict[str, Any] = {"tools": given.tools, "policy": policy}
