@@ -56,7 +56,25 @@ def row_turn(row: dict[str, Any]) -> Turn:
     return read(row["prompt"], raw, row_format(row), stop=stop, tools=row["tools"])
 
 
-WORDS = ("ok", "a b", "é", "世界", "😀", "1.0", "line\nline", " x", "x ", "<b>", "&amp;", '"q"', "\\", "", "\t", "a\r\nb", "</think>")
+WORDS = (
+    "ok",
+    "a b",
+    "é",
+    "世界",
+    "😀",
+    "1.0",
+    "line\nline",
+    " x",
+    "x ",
+    "<b>",
+    "&amp;",
+    '"q"',
+    "\\",
+    "",
+    "\t",
+    "a\r\nb",
+    "</think>",
+)
 NUMBERS = ("1", "1.0", "-0.0", "5e1", "1e22", "0.1", "12345678901234567890", "007", "+5", ".5", "1e400")
 OBJECTS = ('{"a": 1}', '{"b": [1, 2.0], "a": "é"}', '{"a":1}', "{'a': None}", '{"a": "\\u00e9"}', "{}", '{"a": "x<y"}')
 

@@ -22,9 +22,16 @@ def same(one: Turn, other: Turn) -> None:
     assert one.digest() == other.digest() and one.reasoning_digest() == other.reasoning_digest()
     assert (one.issues, one.complete, one.closed) == (other.issues, other.complete, other.closed)
     assert [call.id for call in one.calls] == [call.id for call in other.calls]
-    assert [(c.arguments, c.arguments_json, c.clean) for c in one.calls] == [(c.arguments, c.arguments_json, c.clean) for c in other.calls]
+    assert [(c.arguments, c.arguments_json, c.clean) for c in one.calls] == [
+        (c.arguments, c.arguments_json, c.clean) for c in other.calls
+    ]
     assert (one.cut_call is None) == (other.cut_call is None)
-    assert (one.token_ids, one.format, one.policy, one.message()) == (other.token_ids, other.format, other.policy, other.message())
+    assert (one.token_ids, one.format, one.policy, one.message()) == (
+        other.token_ids,
+        other.format,
+        other.policy,
+        other.message(),
+    )
 
 
 @pytest.mark.parametrize("format", NATIVE)
@@ -54,8 +61,19 @@ def test_random_settings() -> None:
         start = rng.choice((None, *lexemes.STARTS))
         format = rng.choice(lexemes.FORMATS)
         if rng.random() < 0.5:
-            prefix = rng.choice(("", "<think>\n", "<think>\n\n</think>\n\n", "<think>\nI am", "Hello, ", "<tool_call>\n<function=sh>\n<para",
-                                 "<tool_call>\n<function=sh>\n<parameter=cmd>\nl", lexemes.CALL + "\n", '<tool_call>\n{"name": "s'))  # fmt: skip
+            prefix = rng.choice(
+                (
+                    "",
+                    "<think>\n",
+                    "<think>\n\n</think>\n\n",
+                    "<think>\nI am",
+                    "Hello, ",
+                    "<tool_call>\n<function=sh>\n<para",
+                    "<tool_call>\n<function=sh>\n<parameter=cmd>\nl",
+                    lexemes.CALL + "\n",
+                    '<tool_call>\n{"name": "s',
+                )
+            )
             if start is not None:
                 common["start"] = start
             parser = Parser.for_prompt("<|im_start|>assistant\n" + prefix, format=format, **common)
@@ -182,17 +200,48 @@ def test_forged_payloads() -> None:
         return begin + sha256(begin + payload).digest()[:16] + payload
 
     turn = read("<|im_start|>assistant\n", "Hi", "qwen3", stop="none")
-    good = {"format": "qwen3", "start": "auto", "closed": "none", "digest": turn.digest(),
-            "reasoning": turn.reasoning_digest(), "prefixed": True, "calls": []}  # fmt: skip
+    good = {
+        "format": "qwen3",
+        "start": "auto",
+        "closed": "none",
+        "digest": turn.digest(),
+        "reasoning": turn.reasoning_digest(),
+        "prefixed": True,
+        "calls": [],
+    }
     assert Turn.from_blob(made(good)) == turn
     assert Turn.from_blob(made(good, flags=2)) == turn
     bad: list[dict[str, Any]] = [
-        {"digest": "0" * 32}, {"reasoning": ""}, {"format": "qwen9"}, {"format": {"name": 1}}, {"format": None}, {"start": "x"},
-        {"closed": "x"}, {"closed": None}, {"stop": "<|im_end|>"}, {"calls": ["a"]}, {"calls": 5}, {"ids": ["a"]}, {"ids": [-1]},
-        {"ids": [1 << 40]}, {"tags": ["a"]}, {"tags": [1 << 80]}, {"unknown": [[1]]}, {"unknown": [["a", "b"]]}, {"tools": 5},
-        {"tools": [1]}, {"types": 5, "tools": ["a"]}, {"policy": {"x": 1}}, {"policy": {"fenced_call": "x"}}, {"max_held": 0},
-        {"max_held": "a"}, {"prefix": 5}, {"trailing": 5}, {"trailing": "<|im_start|>"}, {"sampled": 9, "ids": [1]},
-    ]  # fmt: skip
+        {"digest": "0" * 32},
+        {"reasoning": ""},
+        {"format": "qwen9"},
+        {"format": {"name": 1}},
+        {"format": None},
+        {"start": "x"},
+        {"closed": "x"},
+        {"closed": None},
+        {"stop": "<|im_end|>"},
+        {"calls": ["a"]},
+        {"calls": 5},
+        {"ids": ["a"]},
+        {"ids": [-1]},
+        {"ids": [1 << 40]},
+        {"tags": ["a"]},
+        {"tags": [1 << 80]},
+        {"unknown": [[1]]},
+        {"unknown": [["a", "b"]]},
+        {"tools": 5},
+        {"tools": [1]},
+        {"types": 5, "tools": ["a"]},
+        {"policy": {"x": 1}},
+        {"policy": {"fenced_call": "x"}},
+        {"max_held": 0},
+        {"max_held": "a"},
+        {"prefix": 5},
+        {"trailing": 5},
+        {"trailing": "<|im_start|>"},
+        {"sampled": 9, "ids": [1]},
+    ]
     for change in bad:
         with pytest.raises(ReplayError):
             Turn.from_blob(made({**good, **change}))

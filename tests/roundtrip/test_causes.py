@@ -98,14 +98,22 @@ def test_drift_of_an_earlier_turn() -> None:
     after = render_prompt(history, "qwen3.6", tools=TOOLS, normalize="openai")
     drift = explain(second, after, turn=answer)
     assert (drift.cause, drift.turn_index, drift.kind) == ("history_think_dropped", 0, "think_open")
-    drift = explain(second, render_prompt([*history[:2], {**history[2], "reasoning_content": None}, *history[3:5]], "qwen3.6",
-                                          tools=TOOLS, normalize="openai"), turn=answer)  # fmt: skip
+    drift = explain(
+        second,
+        render_prompt(
+            [*history[:2], {**history[2], "reasoning_content": None}, *history[3:5]], "qwen3.6", tools=TOOLS, normalize="openai"
+        ),
+        turn=answer,
+    )
     assert (drift.cause, drift.turn_index) == ("reasoning_missing", 0)
 
 
 def test_unknown() -> None:
     messages, prompt, turn = conversation()
-    assert explain(prompt.text + turn.raw, again(messages, turn).text.replace("I look.", "I see."), turn=len(prompt.text)).cause == "unknown"
+    assert (
+        explain(prompt.text + turn.raw, again(messages, turn).text.replace("I look.", "I see."), turn=len(prompt.text)).cause
+        == "unknown"
+    )
     ended = read(prompt.text, RAW, "qwen3.8", stop="other_stop", tools=TOOLS)
     drift = explain(prompt, again(messages, ended), turn=ended)
     assert (drift.cause, drift.kind) == ("unknown", "stop") and "stop token" in (drift.evidence or "")
@@ -123,22 +131,39 @@ def test_later_differences() -> None:
     drift = explain(prompt, again([SYSTEM, ASK], turn), turn=turn)
     assert drift.cause == "think_leading_ws"
     assert drift.later == (
-        "think_trailing_ws", "think_close_ws", "call_leading_ws", "bool_spelling", "number_spelling", "json_layout",
+        "think_trailing_ws",
+        "think_close_ws",
+        "call_leading_ws",
+        "bool_spelling",
+        "number_spelling",
+        "json_layout",
         "call_trailing_ws",
-    )  # fmt: skip
+    )
 
 
 def test_report_forms() -> None:
-    messages, prompt, turn = conversation()
+    _, prompt, turn = conversation()
     drift = explain(prompt, again([{**SYSTEM, "content": 'Be "b".\n'}, ASK], turn), turn=turn, tokenizer=tokenizer("qwen3.5"))
     line = str(drift)
     assert line.startswith("drift cause=system_changed byte=") and "\n" not in line and "lost_tokens=" in line
     assert "system_changed" in drift.text() and drift.as_dict()["later"] == []
     assert set(drift.as_dict()) == {
-        "equal_prefix_bytes", "equal_prefix_tokens", "lost_tokens", "lost_share", "first_diff_byte",
-        "first_diff_byte_in_turn", "first_diff_token", "first_diff_token_in_turn", "turn_index", "kind",
-        "excerpt_before", "excerpt_after", "cause", "evidence", "later",
-    }  # fmt: skip
+        "equal_prefix_bytes",
+        "equal_prefix_tokens",
+        "lost_tokens",
+        "lost_share",
+        "first_diff_byte",
+        "first_diff_byte_in_turn",
+        "first_diff_token",
+        "first_diff_token_in_turn",
+        "turn_index",
+        "kind",
+        "excerpt_before",
+        "excerpt_after",
+        "cause",
+        "evidence",
+        "later",
+    }
     assert len(explain("x" * 50, "y" * 50).excerpt_before or "") == 24
     split = explain("é", "è")
     assert (split.first_diff_byte, split.excerpt_before) == (1, "\\xa9")
@@ -175,8 +200,26 @@ def test_random_turns(format: str) -> None:
 
 def test_never_raises() -> None:
     rng = random.Random(7)
-    alphabet = ["<|im_start|>", "<|im_end|>", "assistant\n", "user\n", "system\n", "<think>", "</think>", "<tool_call>", "\n", "a",
-                "<tools>", "</tools>", "# Tools\n\n", '{"name": "x"', "\udc80", "é", "<function=f>", "<parameter=p>"]  # fmt: skip
+    alphabet = [
+        "<|im_start|>",
+        "<|im_end|>",
+        "assistant\n",
+        "user\n",
+        "system\n",
+        "<think>",
+        "</think>",
+        "<tool_call>",
+        "\n",
+        "a",
+        "<tools>",
+        "</tools>",
+        "# Tools\n\n",
+        '{"name": "x"',
+        "\udc80",
+        "é",
+        "<function=f>",
+        "<parameter=p>",
+    ]
     for _ in range(3000):
         before = "".join(rng.choices(alphabet, k=rng.randint(0, 14)))
         after = before[: rng.randint(0, len(before))] + "".join(rng.choices(alphabet, k=rng.randint(0, 8)))

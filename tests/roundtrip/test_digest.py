@@ -141,7 +141,10 @@ def test_reasoning_fields() -> None:
     parts = [{"type": "thinking", "thinking": "a\nb"}, {"type": "text", "text": "Hi"}]
     assert digest({"role": "assistant", "content": parts}) == turn.digest()
     assert reasoning_digest({"role": "assistant", "content": parts}) == turn.reasoning_digest()
-    twice = [{"role": "assistant", "content": "Hi", "reasoning": "a\nb"}, {"role": "assistant", "content": "", "reasoning": "a\nb"}]
+    twice = [
+        {"role": "assistant", "content": "Hi", "reasoning": "a\nb"},
+        {"role": "assistant", "content": "", "reasoning": "a\nb"},
+    ]
     assert reasoning_digest(twice) == turn.reasoning_digest()
 
 
@@ -153,8 +156,12 @@ def test_continued_turn() -> None:
     assert digest(joined) == opened.digest() and reasoning_digest(joined) == opened.reasoning_digest()
     answer = read(PROMPT + "\n</think>\n\nOne, ", "two", "qwen3.8")
     assert digest({"role": "assistant", "content": "One, two"}) == answer.digest()
-    call = read(PROMPT + "\n</think>\n\n<tool_call>\n<function=sh>\n<parameter=cmd>\nl", "s\n</parameter>\n</function>\n</tool_call>",
-                "qwen3.8", tools=TOOLS)  # fmt: skip
+    call = read(
+        PROMPT + "\n</think>\n\n<tool_call>\n<function=sh>\n<parameter=cmd>\nl",
+        "s\n</parameter>\n</function>\n</tool_call>",
+        "qwen3.8",
+        tools=TOOLS,
+    )
     sent = {"role": "assistant", "tool_calls": [{"function": {"name": "sh", "arguments": {"cmd": "ls"}}}]}
     assert digest(sent) == call.digest()
 
@@ -227,6 +234,6 @@ def test_arguments_that_are_no_object() -> None:
     assert canonical_arguments({"a": object}).startswith("!")
     assert canonical_arguments('{"a": 1, "a": 2}') == canonical_arguments({"a": 2})
     assert canonical_arguments('{"a": 1e400}') != canonical_arguments('{"a": 1e401}')
-    assert canonical_arguments({1: 2, True: 3, None: 4}) == canonical_arguments('{"1": 3, "null": 4}')
+    assert canonical_arguments({1: 2, False: 3, None: 4}) == canonical_arguments('{"1": 2, "false": 3, "null": 4}')
     assert canonical_arguments('{"a": "\\ud800"}') == canonical_arguments({"a": "\ufffd"})
     assert canonical_arguments('{"a": 1e99999999999999999999}')

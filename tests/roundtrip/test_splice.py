@@ -77,7 +77,9 @@ def test_random_conversations(format: str) -> None:
                     history, format, tools=TOOLS, turns=store, history_thinking="raw", normalize="openai", **kwargs
                 )
                 assert rendered.text == following.text and rendered.ids(encoder) == following.ids(encoder)
-                assert [s[2:] for s in rendered.segments if s.kind == "raw"] == [s[2:] for s in following.segments if s.kind == "raw"]
+                assert [s[2:] for s in rendered.segments if s.kind == "raw"] == [
+                    s[2:] for s in following.segments if s.kind == "raw"
+                ]
             prompt = following
             raw = random_case(rng, format)[3].raw.removesuffix("<|im_end|>").removesuffix("<|endoftext|>")
             turn = read(prompt.text, raw, format, stop=rng.choice(("im_end", "none", "other_stop")), tools=TOOLS)
@@ -103,7 +105,9 @@ def test_canonical_turns_of_the_golden_histories() -> None:
                 continue
             try:
                 asked = render_prompt(messages[:index], row["template"], tools=row["tools"], **kwargs)
-                said = render_prompt(messages[: index + 1], row["template"], tools=row["tools"], add_generation_prompt=False, **kwargs)
+                said = render_prompt(
+                    messages[: index + 1], row["template"], tools=row["tools"], add_generation_prompt=False, **kwargs
+                )
             except TemplateError:
                 continue
             raw = said.text.removeprefix(asked.text)
@@ -178,7 +182,9 @@ def test_dropping_a_thought(format: str) -> None:
             continue
         history = [*messages, turn.message(), ask]
         prompt = render_prompt(history, format, tools=TOOLS, turns=store, normalize="openai", **kwargs)
-        start = next(s.start for s in prompt.segments if s.turn is not None) if turn.raw else 0
+        start = next((s.start for s in prompt.segments if s.turn is not None), None)
+        if start is None:
+            continue
         body = prompt.text[start : prompt.text.rindex("\n<|im_start|>user\nAnd?")]
         close = next((k for k, span in enumerate(turn.spans) if span.kind == "think_close"), None)
         end = "" if turn.closed != "none" else "<|im_end|>"
@@ -301,10 +307,14 @@ def test_any_template(template: Any) -> None:
                 break
             new = follow_up(rng, turn)
             following = prompt.extend(turn, new)
-            assert following.text.startswith(prompt.text + turn.raw) and following.text.endswith("<|im_start|>assistant\n<think>\n")
+            assert following.text.startswith(prompt.text + turn.raw) and following.text.endswith(
+                "<|im_start|>assistant\n<think>\n"
+            )
             check_segments(following)
             history = [*history, turn.message(), *new]
-            rendered = render_prompt(history, "qwen3.8", template=template, tools=TOOLS, turns=store, history_thinking="raw", normalize="openai")
+            rendered = render_prompt(
+                history, "qwen3.8", template=template, tools=TOOLS, turns=store, history_thinking="raw", normalize="openai"
+            )
             assert rendered.text == following.text and rendered.gen_prefix == "<think>\n"
             check_segments(rendered)
             prompt = following

@@ -115,9 +115,7 @@ def test_tool_results_in_any_order(make: Make) -> None:
     store = make()
     asked = say("", calls=call(cmd="a") + call(cmd="b").removeprefix("\n"))
     answer = say("Done")
-    one, two = (
-        {"role": "tool", "tool_call_id": each.id, "content": each.arguments["cmd"]} for each in asked.tool_calls
-    )
+    one, two = ({"role": "tool", "tool_call_id": each.id, "content": each.arguments["cmd"]} for each in asked.tool_calls)
     store.remember([ASK, asked.message(), one, two], answer)
     assert store.find([ASK, asked.message(), two, one, answer.message()], 4) == answer
     renamed = without_ids(asked.message())
@@ -136,15 +134,23 @@ def test_head_is_not_in_the_chain(make: Make) -> None:
     turn = say("Hello")
     store.remember([{"role": "system", "content": "A"}, ASK], turn)
     message = {"role": "assistant", "content": "Hello"}
-    for head in ([], [{"role": "system", "content": "B"}], [{"role": "developer", "content": "C"}, {"role": "system", "content": "D"}]):
+    for head in (
+        [],
+        [{"role": "system", "content": "B"}],
+        [{"role": "developer", "content": "C"}, {"role": "system", "content": "D"}],
+    ):
         assert store.find([*head, ASK, message], len(head) + 1) == turn
     late = [ASK, {"role": "system", "content": "E"}, message]
     assert store.find(late, 2) is None
     images = [{"type": "text", "text": "Hi"}, {"type": "image_url", "image_url": {"url": "data:,1"}}]
     store.remember([{"role": "user", "content": images}], turn)
     assert store.find([{"role": "user", "content": deepcopy(images)}, message], 1) == turn
-    assert store.find([{"role": "user", "content": [images[0], {**images[1], "image_url": {"url": "data:,2"}}]}, message], 1) is None
-    assert store.find([{"role": "user", "content": [{"type": "text", "text": " Hi\r\n", "cache_control": {}}]}, message], 1) == turn
+    assert (
+        store.find([{"role": "user", "content": [images[0], {**images[1], "image_url": {"url": "data:,2"}}]}, message], 1) is None
+    )
+    assert (
+        store.find([{"role": "user", "content": [{"type": "text", "text": " Hi\r\n", "cache_control": {}}]}, message], 1) == turn
+    )
 
 
 def test_groups(make: Make) -> None:
@@ -207,7 +213,9 @@ def test_least_recently_used_goes_first(make: Make, clock: Clock) -> None:
     alive = [store.find([*asks[k], turns[k].message()], 1) == turns[k] for k in range(5)]
     assert alive == [True, False, True, True, True]
     assert store.used_bytes <= 4 * size and len(store) == 4  # type: ignore[attr-defined, arg-type]
-    assert not store.remember([ASK], say("x" * 60_000 + str(random.Random(1).random()), thought=random.Random(2).randbytes(9000).hex()))
+    assert not store.remember(
+        [ASK], say("x" * 60_000 + str(random.Random(1).random()), thought=random.Random(2).randbytes(9000).hex())
+    )
     assert len(store) == 4  # type: ignore[arg-type]
     with pytest.raises(ValueError):
         make("other", max_bytes=0)

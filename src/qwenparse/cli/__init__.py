@@ -10,7 +10,7 @@ from importlib import import_module
 
 from ..errors import QwenParseError
 
-COMMANDS = ("parse", "compare", "check_template")
+COMMANDS = ("parse", "compare", "check_template", "drift")
 """Modules of this package with `add_parser(subparsers)` and `run(args) -> int`."""
 
 

@@ -28,8 +28,13 @@ class Recorded:
 
 def shipped() -> list[Recorded]:
     """Turns of a real small model, in the tokens it sampled."""
-    lines = (files("qwenparse") / "data" / "recorded.jsonl").read_text("utf-8").splitlines()
+    lines = shipped_text().splitlines()
     return [_turn(json.loads(line), f"recorded {number}") for number, line in enumerate(lines, 1)]
+
+
+def shipped_text() -> str:
+    """The same as JSON Lines."""
+    return (files("qwenparse") / "data" / "recorded.jsonl").read_text("utf-8")
 
 
 def read(names: Sequence[str]) -> Iterator[Recorded]:
