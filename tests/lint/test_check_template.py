@@ -147,7 +147,7 @@ def test_options_go_to_every_render() -> None:
 LATE = '{{- raise_exception("System message must be at the beginning.") -}}'
 UNKNOWN = '{{- raise_exception("Unexpected message role.") -}}'
 AS_TURN = '{{- "<|im_start|>" ~ role ~ "\\n" ~ message["content"] ~ "<|im_end|>\\n" -}}'
-LEADING = 'state.leading and message["role"] in ["system", "developer"]'
+LEADING = 'message["role"] in ["system", "developer"] and loop.index0 == state.first'
 ITEMS = "{%- for item in content -%}"
 NO_STRING = '{{- raise_exception("Tool call arguments must be a mapping in XML format.") -}}'
 START = "{%- if not messages -%}"
@@ -158,7 +158,7 @@ EDITS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "unknown-role-accepted": ("roles", [(UNKNOWN, AS_TURN)]),
     "developer-unknown-header": (
         "roles, markers",
-        [(LATE, AS_TURN), (LEADING, 'state.leading and message["role"] == "system"')],
+        [(LATE, AS_TURN), (LEADING, 'message["role"] == "system" and loop.index0 == state.first')],
     ),
     "string-arguments-lost": ("string arguments", [(NO_STRING, "{%- set arguments = {} -%}")]),
     "string-arguments-double": ("string arguments", [(NO_STRING, '{%- set arguments = {"a": [arguments]} -%}')]),

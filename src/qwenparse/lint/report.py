@@ -77,7 +77,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Site:
-    """Generated text that does not come back, by its cause (docs/round-trip.md lists the codes).
+    """Generated text that does not come back, by its cause (docs/round_trip.md lists the codes).
 
     `owner`: `template` if the message carries the text and the template changes it, `client` if it comes back where
     the client returns thoughts and the arguments string as it got them, `message` if no message can carry it: only the
