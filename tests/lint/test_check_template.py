@@ -12,13 +12,13 @@ import pytest
 
 from qwenparse.cli import main
 from qwenparse.errors import FormatError, TemplateError
-from qwenparse.lint import Report, check_template
+from qwenparse.lint import Report, check_template, probes_options
 from qwenparse.lint.engines import CONSTRUCTS, constructs
 from qwenparse.lint.registry import PROBES
 from qwenparse.lint.report import Loss
 from qwenparse.lint.shapes import Held, loss
 from qwenparse.lint.target import common
-from qwenparse.templates import RENDERERS
+from qwenparse.templates import RENDERERS, shipped_template
 from qwenparse.templates.texts import EFFORT_LOW, EFFORT_XHIGH, XML_TOOLS_HEAD, XML_TOOLS_TAIL
 
 HERE = Path(__file__).parent
@@ -147,7 +147,7 @@ def test_options_go_to_every_render() -> None:
 LATE = '{{- raise_exception("System message must be at the beginning.") -}}'
 UNKNOWN = '{{- raise_exception("Unexpected message role.") -}}'
 AS_TURN = '{{- "<|im_start|>" ~ role ~ "\\n" ~ message["content"] ~ "<|im_end|>\\n" -}}'
-LEADING = 'state.leading and message["role"] in ["system", "developer"]'
+LEADING = 'message["role"] in ["system", "developer"] and loop.index0 == state.first'
 ITEMS = "{%- for item in content -%}"
 NO_STRING = '{{- raise_exception("Tool call arguments must be a mapping in XML format.") -}}'
 START = "{%- if not messages -%}"
@@ -158,7 +158,7 @@ EDITS: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "unknown-role-accepted": ("roles", [(UNKNOWN, AS_TURN)]),
     "developer-unknown-header": (
         "roles, markers",
-        [(LATE, AS_TURN), (LEADING, 'state.leading and message["role"] == "system"')],
+        [(LATE, AS_TURN), (LEADING, 'message["role"] == "system" and loop.index0 == state.first')],
     ),
     "string-arguments-lost": ("string arguments", [(NO_STRING, "{%- set arguments = {} -%}")]),
     "string-arguments-double": ("string arguments", [(NO_STRING, '{%- set arguments = {"a": [arguments]} -%}')]),
@@ -183,9 +183,8 @@ EDITS: dict[str, tuple[str, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("code", EDITS)
-def test_one_edit_is_one_finding(code: str, tmp_path: Path) -> None:
-    from qwenparse.templates import shipped_template
-
+def test_one_edit_is_one_finding(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes_options, "LENGTHS", (1, 2, 3, 10))
     probes, edits = EDITS[code]
     source = shipped_template("robust.jinja").read_text(encoding="utf-8")
     for old, new in edits:
@@ -230,6 +229,9 @@ def test_tokens_are_counted() -> None:
     kept = [shape.loss for shape in report.shapes if shape.loss is not None and shape.loss.offset is None]
     assert kept and all(found.lost_tokens == 0 for found in kept)
     assert all(site.loss.lost_tokens for site in report.sites)
+    seam = next(site for site in report.sites if site.cause == "token_seam")
+    assert seam.loss.offset is None and seam.loss.lost_tokens and "tokens differ at a seam" in report.to_text()
+    assert "a thought without text" in check_template("qwen3.6").kept
 
 
 def test_a_seam_costs_tokens_where_all_bytes_agree() -> None:
@@ -317,8 +319,6 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_warnings_count_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from qwenparse.templates import shipped_template
-
     path = tmp_path / "warned.jinja"
     source = shipped_template("robust.jinja").read_text(encoding="utf-8")
     path.write_text('{%- set _ = "a" | replace("a", "b") -%}' + source, encoding="utf-8")

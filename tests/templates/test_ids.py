@@ -16,9 +16,7 @@ from qwenparse.templates.pieces import Segment
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"]
 TAGS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
-WORDS = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def qwen_like() -> Tokenizer:
@@ -33,9 +31,7 @@ def qwen_like() -> Tokenizer:
     )
     tokenizer.decoder = decoders.ByteLevel()
     corpus = ["the file </think>\n\n", "<tool_call>\n<function=read>", "user\nassistant\nsystem\n", "\n\n\n"] * 20
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
-    )
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     tokenizer.train_from_iterator(corpus, trainer)
     tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIAL])
     tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in TAGS])
@@ -184,9 +180,7 @@ def test_other_tokenizers(tokenizer: Tokenizer, bare: Tokenizer) -> None:
         evil.ids(tokenizer, specials_in_data="x")  # type: ignore[arg-type]
 
 
-pieces = st.lists(
-    st.sampled_from([*SPECIAL[:3], *TAGS, "<", "think>", "the", " ", "\n", "é", "e\u0301", "0"]), max_size=5
-)
+pieces = st.lists(st.sampled_from([*SPECIAL[:3], *TAGS, "<", "think>", "the", " ", "\n", "é", "e\u0301", "0"]), max_size=5)
 
 
 @settings(max_examples=150, deadline=None)

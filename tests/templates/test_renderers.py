@@ -377,9 +377,7 @@ values = st.recursive(
 )
 roles = st.one_of(st.sampled_from(["system", "user", "assistant", "tool", "developer"]), values)
 hostile = st.one_of(
-    st.fixed_dictionaries(
-        {}, optional={"role": roles, "content": values, "reasoning_content": values, "tool_calls": values}
-    ),
+    st.fixed_dictionaries({}, optional={"role": roles, "content": values, "reasoning_content": values, "tool_calls": values}),
     values,
 )
 engines = st.sampled_from(["python", "go", "llama", ("none", "go")])

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwenparse import parse
+from qwenparse import Parser, parse
 from qwenparse.errors import TemplateError
 from qwenparse.prompt import Prompt, render_prompt
 from qwenparse.templates import get_renderer
 from qwenparse.templates.engines import get_engine
 from qwenparse.templates.pieces import Part, Pieces
 from qwenparse.templates.recover import recover
+from qwenparse.templates.texts import EMPTY_THINK
 
 DATA = Path(__file__).parent.parent / "data"
 ROWS: list[dict[str, Any]] = [
@@ -137,9 +138,7 @@ def test_markers_are_removed_in_linear_time() -> None:
         best = float("inf")
         for _ in range(3):
             start = time.perf_counter()
-            assert (
-                "think_" not in robust([{"role": "user", "content": f"x{text}"}], reasoning_effort="medium").text[:40]
-            )
+            assert "think_" not in robust([{"role": "user", "content": f"x{text}"}], reasoning_effort="medium").text[:40]
             best = min(best, time.perf_counter() - start)
         return best
 
@@ -203,9 +202,7 @@ def test_scoped_instructions_name_the_thinking_block_only_while_it_is_there() ->
     for text in (on, off):
         assert "- You may provide optional" not in text and "specified\n- " in text
     assert "- Plan a function call" not in off
-    json_tail = [
-        robust([USER], tools=tools, tool_call_format="json", tool_instructions=i).text for i in ("template", "scoped")
-    ]
+    json_tail = [robust([USER], tools=tools, tool_call_format="json", tool_instructions=i).text for i in ("template", "scoped")]
     assert json_tail[0] == json_tail[1]
 
 
@@ -258,15 +255,41 @@ def test_splices_and_what_follows_them() -> None:
     spliced = renderer.render(history, splice=lambda index, keep: parts).join()
     assert "assistant\nRAW<|im_end|>\n<|im_start|>user\n\n<tool_response>\nA".replace("\n\n<", "\n<") in spliced
     p = Pieces()
-    renderer.follow(
-        p, [result("B", "b"), result("A", "a"), {"role": "user", "content": "<|think_off|>go"}], turn=history[1]
-    )
+    renderer.follow(p, [result("B", "b"), result("A", "a"), {"role": "user", "content": "<|think_off|>go"}], turn=history[1])
     renderer.open_turn(p)
     assert p.join().startswith("<|im_start|>user\n<tool_response>\nA\n")
     assert p.join().endswith("user\ngo<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n")
     unknown = Pieces()
     renderer.follow(unknown, [result("B", "b"), result("A", "a")])
     assert unknown.join().index("\nB\n") < unknown.join().index("\nA\n")
+
+
+def test_extended_prompts() -> None:
+    prompt = robust([USER], allow_user_think_control=True)
+    parser = Parser.for_prompt(prompt.text, format="qwen3.8")
+    call = "<tool_call>\n<function=f>\n</function>\n</tool_call>"
+    parser.feed(f"x\n</think>\n\n{call}\n{call}")
+    parser.close(stop="im_end")
+    first, second = (made.id for made in parser.turn.tool_calls)
+    off = {"role": "user", "content": "<|think_off|>go"}
+    longer = prompt.extend(parser.turn, [result("B", second), result("A", first), off])
+    new = longer.text.removeprefix(prompt.text + parser.turn.raw)
+    assert new.index("\nA\n") < new.index("\nB\n") and new.endswith("user\ngo<|im_end|>\n<|im_start|>assistant\n" + EMPTY_THINK)
+    assert [note.code for note in longer.notes] == ["head-kept", "tool-result-moved", "tool-result-moved", "marker-removed"]
+    with pytest.raises(TemplateError, match="does not match a tool call: other"):
+        prompt.extend(parser.turn, [result("x", "other")])
+    assert prompt.extend(parser.turn, [USER]).text.endswith("<think>\n")
+    assert prompt.extend(parser.turn, [USER], enable_thinking=False).text.endswith(EMPTY_THINK)
+    marked = robust([{"role": "system", "content": "<|think_on|>"}, USER], enable_thinking=False)
+    assert marked.extend(parser.turn, [USER]).text.endswith("<think>\n")
+
+
+def test_a_message_that_an_earlier_turn_stands_for_keeps_its_calls() -> None:
+    renderer = get_renderer("robust", get_engine("python"), {})
+    parts = {1: (Part("raw", "RAW"),), 2: ()}
+    history = [USER, calls("a", "b"), {"role": "assistant", "content": "t"}, result("B", "b"), result("A", "a")]
+    text = renderer.render(history, splice=lambda index, keep: parts[index]).join()
+    assert text.index("\nA\n") < text.index("\nB\n")
 
 
 TYPES = {"s": "string", "i": "integer", "n": "number", "b": "boolean", "o": "object", "l": "array", "z": "null"}
@@ -290,9 +313,7 @@ CALLS = st.lists(st.tuples(st.sampled_from(["f", "read_file"]), ARGUMENTS, st.bo
 
 @settings(max_examples=150, deadline=None)
 @given(form=st.sampled_from(["xml", "json"]), reasoning=WORDS, content=WORDS, made=CALLS)
-def test_calls_parse_back(
-    form: str, reasoning: str, content: str, made: list[tuple[str, dict[str, Any], bool]]
-) -> None:
+def test_calls_parse_back(form: str, reasoning: str, content: str, made: list[tuple[str, dict[str, Any], bool]]) -> None:
     """R12: the parser reads from every rendered turn the same names and values."""
     sent = [
         {"function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False) if as_text else arguments}}

@@ -55,16 +55,12 @@ def answer(render: Callable[[], str]) -> str:
 
 
 def python(row: dict[str, Any]) -> str:
-    return answer(
-        lambda: render_prompt(row["messages"], "qwen3.8", tools=row["tools"], robust=True, **row["kwargs"]).text
-    )
+    return answer(lambda: render_prompt(row["messages"], "qwen3.8", tools=row["tools"], robust=True, **row["kwargs"]).text)
 
 
 def jinja2_render(name: str, row: dict[str, Any]) -> str:
     source = SOURCES[name]
-    return answer(
-        lambda: render_prompt(row["messages"], "qwen3.8", tools=row["tools"], template=source, **row["kwargs"]).text
-    )
+    return answer(lambda: render_prompt(row["messages"], "qwen3.8", tools=row["tools"], template=source, **row["kwargs"]).text)
 
 
 class Refused(Exception):
@@ -217,12 +213,8 @@ def test_json_as_python_writes_it(render: Render) -> None:
     rng = random.Random(4)
     for _ in range(400):
         text = "".join(rng.choices(BACKSLASHES, k=rng.randint(0, 8)))
-        number = rng.choice(
-            [1e-07, 0.5, 1e22, -1.5e-9, 1e-05, -2.5e-05, 0.0001, 1e-10, 5e-324, 1.0, -0.0, 2**63, 10**15]
-        )
-        value = rng.choice(
-            [text, number, [text, number], {text: number, "n": [{"e-": [number]}]}, {"z": None, "b": True}]
-        )
+        number = rng.choice([1e-07, 0.5, 1e22, -1.5e-9, 1e-05, -2.5e-05, 0.0001, 1e-10, 5e-324, 1.0, -0.0, 2**63, 10**15])
+        value = rng.choice([text, number, [text, number], {text: number, "n": [{"e-": [number]}]}, {"z": None, "b": True}])
         call = {"function": {"name": text, "arguments": {"a": value}}}
         messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
         for form in ("xml", "json"):
@@ -250,9 +242,7 @@ def test_raw_turns_are_written_as_they_are(render: Render, fields: dict[str, str
         "kwargs": {"add_generation_prompt": False},
     }
     assert render("splice.jinja", row).endswith(f"q<|im_end|>\n<|im_start|>assistant\n{want}")
-    assert render("splice.jinja", {**row, "messages": [row["messages"][0], {**turn, "raw": None}]}) == render(
-        "robust.jinja", row
-    )
+    assert render("splice.jinja", {**row, "messages": [row["messages"][0], {**turn, "raw": None}]}) == render("robust.jinja", row)
 
 
 @ENGINES

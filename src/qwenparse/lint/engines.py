@@ -109,9 +109,7 @@ def check_engines(target: Target) -> ProbeResult:
     if target.source is None:
         return ProbeResult("engines", "not applicable", reason="a native renderer runs on no template engine")
     findings = [
-        Finding(
-            f"construct-{name}", f"line {line}: {CONSTRUCTS[name]}", "other engines may write another prompt", "warning"
-        )
+        Finding(f"construct-{name}", f"line {line}: {CONSTRUCTS[name]}", "other engines may write another prompt", "warning")
         for name, line in constructs(target.source)
     ]
     try:

@@ -198,9 +198,7 @@ def history_length(t: Target) -> Iterator[Finding]:
     families: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         "turns without a user": lambda n: [_numbered("assistant", k) for k in range(n)],
         "a question and tool calls": lambda n: [USER, *(m for k in range(n) for m in _step(k))],
-        "questions and answers": lambda n: [
-            m for k in range(n) for m in (_numbered("user", k), _numbered("assistant", k))
-        ],
+        "questions and answers": lambda n: [m for k in range(n) for m in (_numbered("user", k), _numbered("assistant", k))],
     }
     for name, make in families.items():
         before = None

@@ -77,7 +77,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Site:
-    """Generated text that does not come back, by its cause (docs/round-trip.md lists the codes).
+    """Generated text that does not come back, by its cause (docs/round_trip.md lists the codes).
 
     `owner`: `template` if the message carries the text and the template changes it, `client` if it comes back where
     the client returns thoughts and the arguments string as it got them, `message` if no message can carry it: only the
@@ -150,9 +150,7 @@ class Report:
 
     def _summary(self) -> str:
         warnings = len(self.findings) - len(self.defects)
-        return (
-            f"{_count(len(self.defects), 'defect')}, {_count(warnings, 'warning')}, {_count(len(self.sites), 'site')}"
-        )
+        return f"{_count(len(self.defects), 'defect')}, {_count(warnings, 'warning')}, {_count(len(self.sites), 'site')}"
 
 
 _KEEPERS: Mapping[str, str] = {
@@ -182,6 +180,4 @@ def _loss_text(loss: Loss) -> str:
     if loss.offset is None:
         return "ok"
     tokens = "" if loss.lost_tokens is None else f", {loss.lost_tokens} tokens"
-    return (
-        f"breaks at byte {loss.offset} of the turn, {loss.lost_bytes} bytes{tokens} lost ({loss.share:.0%} of the turn)"
-    )
+    return f"breaks at byte {loss.offset} of the turn, {loss.lost_bytes} bytes{tokens} lost ({loss.share:.0%} of the turn)"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .report import Site
+from .report import Owner, Site
 from .shapes import (
     NEXT,
     RESULT,
@@ -40,7 +40,8 @@ Message = dict[str, Any]
 class Variant(NamedTuple):
     """One deviation: the cause it would be reported under, and how text and message change.
 
-    `message` None: no message can carry it. `text` gives None where the canonical turn has nothing to change.
+    `message` None: no message can carry it, and none changes. `text` gives None where the canonical turn has nothing to
+    change. `owner`: who could keep it; None: the template if the message changes, else no message.
     """
 
     cause: str
@@ -48,6 +49,7 @@ class Variant(NamedTuple):
     text: Callable[[str], str | None]
     message: Callable[[Message], Message] | None = None
     calls: int = 1
+    owner: Owner | None = None
 
 
 def _swap(old: str, new: str) -> Callable[[str], str | None]:
@@ -55,9 +57,7 @@ def _swap(old: str, new: str) -> Callable[[str], str | None]:
 
 
 def _both(old: str, new: str, what: str, cause: str, field: str) -> Variant:
-    return Variant(
-        cause, what, _swap(old, new), lambda message: {**message, field: message[field].replace(old, new, 1)}
-    )
+    return Variant(cause, what, _swap(old, new), lambda message: {**message, field: message[field].replace(old, new, 1)})
 
 
 def _near(pattern: str, new: str) -> Callable[[str], str | None]:
@@ -118,7 +118,7 @@ def variants(t: Target) -> Iterator[Variant]:
     yield Variant("think_trailing_ws", "no newline before </think>", _frame("\n</think>", "</think>"))
     yield Variant("think_close_ws", "one newline behind </think>", _frame("</think>\n\n", "</think>\n"))
     yield Variant("think_close_ws", "nothing behind </think>", _frame("</think>\n\n", "</think>"))
-    yield Variant("reasoning_missing", "the client returns no thoughts", lambda text: text, _no_reasoning)
+    yield Variant("reasoning_missing", "the client returns no thoughts", lambda text: text, _no_reasoning, owner="client")
     yield _both(TEXT, f" {TEXT}", "a space before the content", "content_leading_ws", "content")
     yield _both(TEXT, f"{TEXT} ", "a space behind the content", "content_trailing_ws", "content")
     yield Variant("call_leading_ws", "one newline before the call", _near(rf"{re.escape(TEXT)}(\n+)<tool", "\n"))
@@ -133,16 +133,11 @@ def variants(t: Target) -> Iterator[Variant]:
     if t.dialect == "xml":
         yield from _xml_variants(t)
     else:
-        yield Variant(
-            "json_layout", "compact JSON", _recoded(lambda o: json.dumps(o, ensure_ascii=False, separators=(",", ":")))
-        )
-        yield Variant(
-            "json_call_layout", "arguments before the name", _near(r"<tool_call>\n(\{.*?\})\n</tool_call>", _flipped())
-        )
-    spelled = _spelled(t)
-    for cause, what, key, literal, value in spelled:
+        yield Variant("json_layout", "compact JSON", _recoded(lambda o: json.dumps(o, ensure_ascii=False, separators=(",", ":"))))
+        yield Variant("json_call_layout", "arguments before the name", _near(r"<tool_call>\n(\{.*?\})\n</tool_call>", _flipped()))
+    for cause, what, key, literal, value, owner in _spelled(t):
         change = None if value is None else _set(**{key: value[0]})
-        yield Variant(cause, what, _literal(t, key, literal), change)
+        yield Variant(cause, what, _literal(t, key, literal), change, owner=owner)
 
 
 def _no_reasoning(message: Message) -> Message:
@@ -200,29 +195,25 @@ def _call_in_think(text: str) -> str | None:
     return f"{text[: found.start()]}\n{found.group(2)}{found.group(1).rstrip()}{text[found.end() :]}"
 
 
-def _spelled(t: Target) -> Iterator[tuple[str, str, str, str, tuple[Any] | None]]:
-    """Cause, what, key, spelling, and the value a message carries for it if it can carry the spelling."""
-    yield "number_spelling", "the integer as a float, 7531.0", "days", f"{DAYS}.0", (float(DAYS),)
-    yield "number_spelling", "the integer as 7.531e3", "days", "7.531e3", None
-    yield "bool_spelling", "True for true", "metric", "True", None
-    yield "bool_spelling", "true for True", "metric", "true", None
-    yield "null_spelling", "null", "metric", "null", (None,)
-    yield "null_spelling", "None for null", "metric", "None", None
-    compact = json.dumps(OPTIONS, ensure_ascii=False, separators=(",", ":"))
+def _spelled(t: Target) -> Iterator[tuple[str, str, str, str, tuple[Any] | None, Owner | None]]:
+    """Cause, what, key, spelling, the value that the message then has if it is another one, who could keep it."""
+    yield "number_spelling", "the integer as a float, 7531.0", "days", f"{DAYS}.0", (float(DAYS),), None
+    yield "number_spelling", "the integer as 7.531e3", "days", "7.531e3", None, None
+    yield "bool_spelling", "True for true", "metric", "True", None, None
+    yield "bool_spelling", "true for True", "metric", "true", None, None
+    yield "null_spelling", "null", "metric", "null", (None,), None
+    yield "null_spelling", "None for null", "metric", "None", (None,), "message"
     if t.dialect == "xml":
-        yield "json_layout", "a compact object", "options", compact, None
-        yield "json_layout", "an indented object", "options", json.dumps(OPTIONS, ensure_ascii=False, indent=2), None
+        compact = json.dumps(OPTIONS, ensure_ascii=False, separators=(",", ":"))
+        yield "json_layout", "a compact object", "options", compact, None, None
+        indented = json.dumps(OPTIONS, ensure_ascii=False, indent=2)
+        yield "json_layout", "an indented object", "options", indented, None, None
     swapped = _order(OPTIONS)
-    yield (
-        "json_key_order",
-        "an object's keys in another order",
-        "options",
-        json.dumps(swapped, ensure_ascii=False),
-        (swapped,),
-    )
-    yield "json_escape", "an object with \\u00e9", "options", json.dumps(OPTIONS), None
+    reordered = json.dumps(swapped, ensure_ascii=False)
+    yield "json_key_order", "an object's keys in another order", "options", reordered, (swapped,), None
+    yield "json_escape", "an object with \\u00e9", "options", json.dumps(OPTIONS), None, None
     html = json.dumps(OPTIONS, ensure_ascii=False).replace("<", "\\u003c")
-    yield "json_escape", "an object with \\u003c", "options", html, None
+    yield "json_escape", "an object with \\u003c", "options", html, None, None
 
 
 def check_sites(t: Target, encode: Encode | None = None) -> tuple[tuple[Site, ...], tuple[str, ...]]:
@@ -259,15 +250,33 @@ def check_sites(t: Target, encode: Encode | None = None) -> tuple[tuple[Site, ..
         if lost.stable:
             kept.append(variant.what)
             continue
-        owner = "message" if variant.message is None else "template"
-        if variant.cause == "reasoning_missing":
-            owner = "client"
-        elif variant.message is None and _string_keeps(t, messages, base, after, held):
+        owner = variant.owner or ("message" if variant.message is None else "template")
+        if owner == "message" and _string_keeps(t, messages, base, after, held):
             owner = "client"
         at = common(held.text, back)
         shown = [text[max(0, at - 12) : at + 24] for text in (held.text, back)]
-        sites.append(Site(variant.cause, variant.what, owner, lost, *shown))  # type: ignore[arg-type]
+        sites.append(Site(variant.cause, variant.what, owner, lost, *shown))
+    seam = _empty_thought(t, results[:1], encode)
+    if seam is not None and seam.loss.stable:
+        kept.append(seam.what)
+    elif seam is not None:
+        sites.append(seam)
     return tuple(sites), tuple(kept)
+
+
+def _empty_thought(t: Target, results: list[Message], encode: Encode | None) -> Site | None:
+    """A thought without text: every byte may come back, and the newlines at the seam still be other tokens."""
+    base = turn(TEXT, "", [call({"city": "Oslo"}, id="c1")] if t.dialect else ())
+    try:
+        held = canonical(t, [USER], base, **t.thinking)
+        if not held.turn.startswith("\n</think>"):
+            return None
+        back = rendered(t, [USER, echoed(t, base, held), *(results if t.dialect else [NEXT])], **t.thinking)
+    except RefusedError:
+        return None
+    lost = loss(held, back, encode)
+    cause = "token_seam" if lost.offset is None else "think_off_block_dropped"
+    return Site(cause, "a thought without text", "message", lost, held.turn[:24], t.gen_prefix(held.prompt))
 
 
 def _string_keeps(t: Target, messages: list[Message], base: Message, after: list[Message], held: Held) -> bool:

@@ -133,9 +133,7 @@ class Target:
                 ],
                 add_generation_prompt=False,
             ).text
-            self._dialect = (
-                "xml" if text and "<function=lookup>" in text else "json" if text and '{"name"' in text else ""
-            )
+            self._dialect = "xml" if text and "<function=lookup>" in text else "json" if text and '{"name"' in text else ""
         return self._dialect or None
 
     @property

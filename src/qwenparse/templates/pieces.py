@@ -99,7 +99,7 @@ class Pieces:
         self.videos = 0
         self.has_query = True
         self.thinking: bool | None = None
-        """Whether thinking is on, where messages may change it; None where only arguments decide."""
+        """Whether a marker in a message turned thinking on or off; None if none did."""
         self.open: int | None = None
         """The place where the gen_prefix of the open turn begins; None while no turn is open."""
 

@@ -180,7 +180,6 @@ class Robust(Qwen35):
         if not messages:
             raise TemplateError("No messages provided.")
         effort = self.check(tools)
-        thinking = self.enable_thinking is not False
         bodies: list[str] = []
         start = 0
         for message in messages:
@@ -189,20 +188,21 @@ class Robust(Qwen35):
             text = self.content(None, message.get("content"), system=True)
             if self.markers:
                 asked = last_marker(text)
-                thinking = thinking if asked is None else asked
+                p.thinking = p.thinking if asked is None else asked
             body = self.trim(self.cleaned(p, text, start))
             if self.engine.strip(body):
                 bodies.append(body)
             start += 1
-        p.thinking = self.user_state(p, messages, start, thinking)
-        parts = [effort] if effort and p.thinking else []
+        self.hear_users(p, messages, start, Note("head-changed", "the head differs from that of earlier prompts"))
+        thinking = self.thinks_now(p)
+        parts = [effort] if effort and thinking else []
         frame = SYSTEM + "".join(parts)
         if tools:
             frame += ("\n\n" if parts else "") + (JSON_TOOLS_HEAD if self.json else XML_TOOLS_HEAD) + "\n"
             for tool in tools:
                 p.put(frame, self.engine.json(tool))
                 frame = "\n"
-            frame = JSON_TOOLS_TAIL if self.json else "\n</tools>" + self.instructions(p.thinking)
+            frame = JSON_TOOLS_TAIL if self.json else "\n</tools>" + self.instructions(thinking)
             parts.append("")
         for body in bodies:
             p.put(frame + ("\n\n" if parts else ""), body)
@@ -218,20 +218,22 @@ class Robust(Qwen35):
             return XML_TOOLS_TAIL
         return XML_TOOLS_TAIL.replace(REMINDER + "\n", SCOPED_REMINDER + "\n" if thinking else "")
 
-    def user_state(self, p: Pieces, messages: Sequence[Message], start: int, thinking: bool) -> bool:
-        """Whether thinking is on once the users have been heard, where they may say so."""
+    def thinks_now(self, p: Pieces) -> bool:
+        """Whether thinking is on: by the last marker, or else by the argument."""
+        return self.enable_thinking is not False if p.thinking is None else p.thinking
+
+    def hear_users(self, p: Pieces, messages: Sequence[Message], start: int, note: Note) -> None:
+        """Lets users turn thinking on and off, where they may; a change is noted."""
         if not (self.markers and self.user_control):
-            return thinking
-        state = thinking
+            return
         for index in range(start, len(messages)):
             message = messages[index]
             if message.get("role") == "user":
                 asked = last_marker(self.content(None, message.get("content")))
-                if asked is not None and asked != state:
-                    state = asked
-                    text = f"thinking turned {'on' if asked else 'off'}: the head differs from that of earlier prompts"
-                    p.notes.append(Note("head-changed", text, index))
-        return state
+                if asked is not None and asked != self.thinks_now(p):
+                    text = f"thinking turned {'on' if asked else 'off'}: {note.text}"
+                    p.notes.append(Note(note.code, text, index))
+                p.thinking = p.thinking if asked is None else asked
 
     # messages
 
@@ -265,9 +267,10 @@ class Robust(Qwen35):
                 p.put(USER, self.spoken(p, message.get("content"), index))
                 p.put(END, "")
             elif role == "assistant":
-                self.note_missing(p, pending)
-                pending = Pending(message.get("tool_calls"), index)
                 parts = None if splice is None else splice(index, self.keep(index, last_query))
+                if parts is None or parts or message.get("tool_calls"):  # else the turn before stands for it too
+                    self.note_missing(p, pending)
+                    pending = Pending(message.get("tool_calls"), index)
                 if parts is not None:
                     p.splice(parts)
                 else:
@@ -387,7 +390,7 @@ class Robust(Qwen35):
 
     def open_turn(self, p: Pieces) -> None:
         p.begin_turn()
-        p.add("gen_prefix", THINK if p.thinking else EMPTY_THINK)
+        p.add("gen_prefix", THINK if self.thinks_now(p) else EMPTY_THINK)
 
     def follow(
         self,
@@ -396,7 +399,5 @@ class Robust(Qwen35):
         splice: Splice | None = None,
         turn: Message | None = None,
     ) -> None:
-        if p.thinking is None:
-            p.thinking = self.enable_thinking is not False
-        p.thinking = self.user_state(p, [{}, *messages], 1, p.thinking)
+        self.hear_users(p, [{}, *messages], 1, Note("head-kept", "the head stays as it was"))
         super().follow(p, messages, splice, turn)
