@@ -1,4 +1,4 @@
-"""Ollama mode: what the literal, quadratic model of the reference answers for each chunk; `feed` says what `add` says.
+"""Ollama mode answers each chunk as the literal, quadratic model of the reference does; `feed` says what `add` says."""
 
 from __future__ import annotations
 

@@ -165,7 +165,8 @@ WINDOW = 1024
 
 
 class ByteRandom(random.Random):
-    """A `random.Random` whose choices are read from `data`; all zero behind its end."""
+    """A `random.Random` whose choices are read from `data`. Zero bits, also behind its end, choose the usual: the first
+    of a sequence, and no fault."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(0)
@@ -179,7 +180,7 @@ class ByteRandom(random.Random):
         return int.from_bytes(piece, "little") & ((1 << k) - 1)
 
     def random(self) -> float:
-        return self.getrandbits(16) / 65536
+        return 1 - (self.getrandbits(16) + 1) / 65536
 
 
 class Grammar:
