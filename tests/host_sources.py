@@ -1,7 +1,7 @@
 """Sources of hosts that are too heavy to install: read from their published wheels, run with stubs for the rest.
 
 A wheel is downloaded once by pip, without dependencies; only the Python files asked for are kept, in the cache
-directory of the package. `load` imports modules of it: those listed run as published, every other module of the host,
+directory of the package. `loaded` imports modules of it: those listed run as published, every other module of the host,
 and every library that is not installed, is a stub whose names are empty classes.
 """
 
@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -92,13 +93,24 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
-def load(
+@contextmanager
+def loaded(
     root: Path, package: str, real: Sequence[str], given: Mapping[str, Mapping[str, Any]]
-) -> dict[str, ModuleType]:
-    """The modules `real` of `package`, by name. They stay imported: one version of a host in a process."""
+) -> Iterator[dict[str, ModuleType]]:
+    """The modules `real` of `package`, by name. Behind it neither they nor the stubs are importable any more."""
     finder = _Finder(root, package, real, given)
+    tops = {package, *(name.partition(".")[0] for name in given)}
+    before = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in tops}
+    for name in before:
+        del sys.modules[name]
     sys.meta_path.insert(0, finder)
-    return {name: importlib.import_module(name) for name in real}
+    try:
+        yield {name: importlib.import_module(name) for name in real}
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
+            del sys.modules[name]
+        sys.modules.update(before)
 
 
 class Logger(logging.Logger):

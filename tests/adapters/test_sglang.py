@@ -11,6 +11,7 @@ import ast
 import contextvars
 import inspect
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,14 +54,14 @@ class Tool:
 
 
 @pytest.fixture(scope="module")
-def host() -> Any:
+def host() -> Iterator[Any]:
     root = host_sources.source("sglang", VERSION, FILES)
-    modules = host_sources.load(root, "sglang", REAL, GIVEN)
-    import qwenparse.adapters.sglang as plugin
+    with host_sources.loaded(root, "sglang", REAL, GIVEN) as modules:
+        import qwenparse.adapters.sglang as plugin
 
-    plugin.register()
-    modules["sglang.srt.plugins.hook_registry"].HookRegistry.apply_hooks()
-    return SimpleNamespace(root=root, plugin=plugin, **{name.rpartition(".")[2]: m for name, m in modules.items()})
+        plugin.register()
+        modules["sglang.srt.plugins.hook_registry"].HookRegistry.apply_hooks()
+        yield SimpleNamespace(root=root, plugin=plugin, **{name.rpartition(".")[2]: m for name, m in modules.items()})
 
 
 class Case:

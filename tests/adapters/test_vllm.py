@@ -10,6 +10,7 @@ import ast
 import inspect
 import json
 import uuid
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,15 +56,15 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def host() -> Any:
+def host() -> Iterator[Any]:
     root = host_sources.source("vllm", VERSION, FILES)
-    modules = host_sources.load(root, "vllm", REAL, GIVEN)
-    managers = modules["vllm.tool_parsers.abstract_tool_parser"], modules["vllm.reasoning.abs_reasoning_parsers"]
-    managers[0].ToolParserManager.import_tool_parser("qwenparse.adapters.vllm")
-    managers[1].ReasoningParserManager.import_reasoning_parser("qwenparse.adapters.vllm")
-    import qwenparse.adapters.vllm as plugin
+    with host_sources.loaded(root, "vllm", REAL, GIVEN) as modules:
+        managers = modules["vllm.tool_parsers.abstract_tool_parser"], modules["vllm.reasoning.abs_reasoning_parsers"]
+        managers[0].ToolParserManager.import_tool_parser("qwenparse.adapters.vllm")
+        managers[1].ReasoningParserManager.import_reasoning_parser("qwenparse.adapters.vllm")
+        import qwenparse.adapters.vllm as plugin
 
-    return SimpleNamespace(root=root, plugin=plugin, **{name.rpartition(".")[2]: m for name, m in modules.items()})
+        yield SimpleNamespace(root=root, plugin=plugin, **{name.rpartition(".")[2]: m for name, m in modules.items()})
 
 
 class Tokenizer:
