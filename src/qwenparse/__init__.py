@@ -28,7 +28,8 @@ from .start import open_turn
 from .turn import Span, ToolCall, Turn, render
 
 if TYPE_CHECKING:
-    from .drift import Drift, explain
+    from .drift.comparison import explain
+    from .drift.report import Drift
     from .prompt import Prompt, Segment, render_prompt
     from .replay.digest import digest, reasoning_digest
 
