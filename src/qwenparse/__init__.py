@@ -28,15 +28,19 @@ from .start import open_turn
 from .turn import Span, ToolCall, Turn, render
 
 if TYPE_CHECKING:
+    from .drift.comparison import explain
+    from .drift.report import Drift
     from .prompt import Prompt, Segment, render_prompt
     from .replay.digest import digest, reasoning_digest
 
 _core.install(ToolSet.of, Turn, open_turn)
 
 _LATER = {
+    "Drift": "drift",
     "Prompt": "prompt",
     "Segment": "prompt",
     "digest": "replay",
+    "explain": "drift",
     "reasoning_digest": "replay",
     "render_prompt": "prompt",
 }
@@ -56,9 +60,9 @@ def __dir__() -> list[str]:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AnyEvent", "ArgumentDelta", "ArgumentEnd", "ArgumentStart", "ContentDelta", "Delta", "DeltaParser", "Event", "Format",
-    "FormatError", "Issue", "Kind", "Markup", "Parser", "ParserClosed", "Policy", "Prompt", "QwenParseError",
+    "AnyEvent", "ArgumentDelta", "ArgumentEnd", "ArgumentStart", "ContentDelta", "Delta", "DeltaParser", "Drift", "Event",
+    "Format", "FormatError", "Issue", "Kind", "Markup", "Parser", "ParserClosed", "Policy", "Prompt", "QwenParseError",
     "ReasoningDelta", "ReplayError", "Segment", "Span", "State", "TemplateError", "ToolCall", "ToolCallEnd",
-    "ToolCallStart", "ToolSet", "Turn", "digest", "get_format", "open_turn", "parse", "reasoning_digest", "render",
+    "ToolCallStart", "ToolSet", "Turn", "digest", "explain", "get_format", "open_turn", "parse", "reasoning_digest", "render",
     "render_prompt",
 ]  # fmt: skip

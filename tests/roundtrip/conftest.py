@@ -56,7 +56,7 @@ def clock() -> Clock:
 Make = Callable[..., TurnStore]
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.redis)])
 def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Make]:
     """Makes a store of each kind; two calls with one `name` open the same data (but in memory)."""
     made: list[TurnStore] = []

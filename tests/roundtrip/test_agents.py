@@ -22,9 +22,7 @@ TOOLS: list[dict[str, Any]] = [
         "type": "function",
         "function": {
             "name": "edit",
-            "parameters": {
-                "properties": {"path": {"type": "string"}, "line": {"type": "number"}, "opts": {"type": "object"}}
-            },
+            "parameters": {"properties": {"path": {"type": "string"}, "line": {"type": "number"}, "opts": {"type": "object"}}},
         },
     }
 ]

@@ -16,8 +16,8 @@ from roundtrip.support import DATA, TOOLS, drift_rows, follow_up, random_case, r
 
 from qwenparse import FormatError, render_prompt
 from qwenparse.cli import main
+from qwenparse.drift import explain
 from qwenparse.drift.corpus import Case, Summary
-from qwenparse.drift.explain import explain
 from qwenparse.drift.html import page
 from qwenparse.drift.logs import Request, pairs, read_log
 from qwenparse.drift.replay import Recording, replay

@@ -301,7 +301,7 @@ def test_keys(make: Make) -> None:
     assert unsealed.find(history, 1) == turn and make("two", key=b"k").find(history, 1) is None
 
 
-def test_foreign_blobs_are_a_miss(tmp_path: Path, redis_url: str) -> None:
+def test_foreign_blobs_are_a_miss(tmp_path: Path) -> None:
     turn, other = say("A"), say("B")
     path = tmp_path / "f.db"
     store = SQLiteStore(path)
@@ -312,6 +312,12 @@ def test_foreign_blobs_are_a_miss(tmp_path: Path, redis_url: str) -> None:
             db.execute("UPDATE turn SET blob = ?", (blob,))
         assert store.find(history, 1) is None
     store.close()
+
+
+@pytest.mark.redis
+def test_foreign_blobs_in_redis_are_a_miss(tmp_path: Path, redis_url: str) -> None:
+    turn, other = say("A"), say("B")
+    history = [ASK, turn.message()]
     shared = RedisStore(redis_url, prefix=tmp_path.name)
     shared.remember([ASK], turn)
     assert shared.find(history, 1) == turn
@@ -370,10 +376,10 @@ def _replica(kind: str, where: str, number: int) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_processes(kind: str, tmp_path: Path, redis_url: str) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("redis", marks=pytest.mark.redis)])
+def test_processes(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Several processes write at once, and each reads what the others wrote."""
-    where = str(tmp_path / "shared.db") if kind == "sqlite" else redis_url
+    where = str(tmp_path / "shared.db") if kind == "sqlite" else request.getfixturevalue("redis_url")
     spawn = multiprocessing.get_context("fork")
     workers = [spawn.Process(target=_replica, args=(kind, where, number)) for number in range(3)]
     for worker in workers:
@@ -416,6 +422,7 @@ def test_stores_are_not_pickled(tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.mark.redis
 def test_a_history_is_one_question(redis_url: str) -> None:
     """Rendering a long history asks the server a bounded number of times."""
     store = RedisStore(redis_url, prefix="questions")

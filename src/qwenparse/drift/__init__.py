@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .canonical import canonical
-from .explain import explain
+from .comparison import explain
 from .report import CAUSES, Cause, Drift
 
 __all__ = ["CAUSES", "Cause", "Drift", "canonical", "explain"]

@@ -13,8 +13,8 @@ from ..formats import ENDOFTEXT, IM_END, Policy, Stop, get_format
 from ..ollama.replay import replay as replay_by_ollama
 from ..prompt import Prompt, render_prompt
 from ..splice import raw_of
+from .comparison import explain
 from .corpus import Case
-from .explain import explain
 
 if TYPE_CHECKING:
     from ..turn import Turn

@@ -20,7 +20,7 @@ from .. import _core
 from ..errors import QwenParseError, ReplayError
 from ..formats import ENDOFTEXT, FORMATS, IM_END, IM_START, Format, Policy, get_format
 from ..schema import ToolSet
-from .digest import body, turn_said, whole
+from .digest import body, whole
 
 if TYPE_CHECKING:
     from ..turn import Turn
@@ -140,13 +140,13 @@ def dump_turn(turn: Turn, key: Keys = None) -> bytes:
     start, max_held, _, _ = turn.settings
     prefixed, evidence = turn.origin
     text = body(turn)
-    said, sampled = turn_said(turn), sampled_ids(turn)
+    sampled = sampled_ids(turn)
     head: dict[str, Any] = {
         "format": turn.format.name if FORMATS.get(turn.format.name) == turn.format else asdict(turn.format),
         "start": start,
         "closed": turn.closed,
-        "digest": said.digest,
-        "reasoning": said.reasoning_digest,
+        "digest": turn.digest(),
+        "reasoning": turn.reasoning_digest(),
     }
     policy = {k: v for k, v in asdict(turn.policy).items() if v != getattr(Policy(), k)}
     stop = next((span for span in turn.spans if span.kind == "stop"), None)
@@ -226,8 +226,7 @@ def load_turn(blob: bytes, key: Keys = None) -> Turn:
         if not (sealed and head.get("literal") is True):
             raise ReplayError("a control token is spelled in the text")
         turn.__dict__["controls_are_text"] = True
-    said = turn_said(turn)
-    if said.digest != head.get("digest") or said.reasoning_digest != head.get("reasoning"):
+    if (turn.digest(), turn.reasoning_digest()) != (head.get("digest"), head.get("reasoning")):
         raise ReplayError("the text does not give the digest it was stored with")
     return turn
 

@@ -73,6 +73,8 @@ class History:
         self.messages = list(messages)
         self._chains: list[str] = [hashed("history")]
         """`_chains[i]`: the chain before message i; inside a run of results or a group, that before the run."""
+        self._said: dict[int, tuple[int, Said]] = {}
+        """What the groups say that were read so far: index of the first message -> (index behind the last, said)."""
         self._index = 0
         self._pending: list[str] = []
         while self._index < len(self.messages) and field(self.messages[self._index], "role") in _SYSTEM:
@@ -110,7 +112,7 @@ class History:
         end = start + 1
         if role == "assistant":
             end = self._run_end(start, "assistant")
-            group = said(self.messages[start:end])
+            group = self._group(start, end)
             chain = hashed(before, "assistant", group.digest)
             self._pending = self._ids(start, end)
         elif role == "tool":
@@ -121,6 +123,12 @@ class History:
             chain = hashed(before, _plain(self.messages[start]))
         self._chains += [before] * (end - start - 1) + [chain]
         self._index = end
+
+    def _group(self, start: int, end: int) -> Said:
+        found = self._said.get(start)
+        if found is None or found[0] != end:
+            found = self._said[start] = end, said(self.messages[start:end])
+        return found[1]
 
     def _ids(self, start: int, end: int) -> list[str]:
         found = []
@@ -142,4 +150,4 @@ class History:
         end = self._run_end(index, "assistant")
         if end - index > _MAX_GROUP:
             return None
-        return Place(index, end, self.chain(index), said(self.messages[index:end]))
+        return Place(index, end, self.chain(index), self._group(index, end))

@@ -8,8 +8,10 @@ Qwen Code were seen to do to a history (docs/round_trip.md).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import _core
 from .canonical_json import canonical, canonical_arguments, text_of
@@ -23,7 +25,8 @@ _OUTER: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "\u
 """What strip() of Python and trim() of JavaScript take away (the latter U+FEFF too)."""
 
 
-class Said(NamedTuple):
+@dataclass(frozen=True)
+class Said:
     """What an assistant turn says, in the form that digests compare."""
 
     content: str
@@ -32,23 +35,20 @@ class Said(NamedTuple):
     """(name, canonical arguments)"""
     ids: tuple[str, ...]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return hashed("turn", self.content, *(part for call in self.calls for part in call))
 
-    @property
+    @cached_property
     def reasoning_digest(self) -> str:
         return hashed("reasoning", self.reasoning)
 
 
 def hashed(*parts: str | bytes) -> str:
     """128 bits of a hash over the parts; their borders count."""
-    state = sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        state.update(len(data).to_bytes(8, "big"))
-        state.update(data)
-    return state.hexdigest()[:32]
+    given = [part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts]
+    lengths = " ".join(map(str, map(len, given))).encode()
+    return sha256(b"\n".join((lengths, *given))).hexdigest()[:32]
 
 
 def bare(text: str) -> str:
@@ -58,7 +58,7 @@ def bare(text: str) -> str:
 
 def field(x: Any, name: str) -> Any:
     """`x.name`, be it the item of a mapping or the attribute of an object; None if it is absent."""
-    return x.get(name) if isinstance(x, Mapping) else getattr(x, name, None)
+    return x.get(name) if type(x) is dict or isinstance(x, Mapping) else getattr(x, name, None)
 
 
 def texts_and_rest(content: Any) -> tuple[str, str, list[str]]:

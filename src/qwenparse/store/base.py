@@ -8,19 +8,23 @@ messages, and its reasoning too where the client sent any. If several different 
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ReplayError
 from ..replay import History, Keys, Place, dump_turn, keys_of, load_turn
-from ..replay.digest import hashed, turn_said
+from ..replay.digest import hashed
 
 if TYPE_CHECKING:
     from ..turn import Turn
 
 OVERHEAD = 512
 """Bytes that are counted for a turn beside its blob."""
+_LOADED, _LOADED_SIZE = 512, 1 << 15
+"""How many turns, of blobs of what size, each process keeps as they were read, beside what `max_bytes` bounds."""
 _TRIES = 8
 """Assistant messages in a row that are tried as the first of a turn."""
 
@@ -81,6 +85,8 @@ class TurnStore:
         self.ttl = ttl
         self._keys = keys_of(key)
         self._clock = clock
+        self._loaded: OrderedDict[bytes, Turn] = OrderedDict()
+        self._loading = Lock()
 
     # for callers
 
@@ -92,7 +98,6 @@ class TurnStore:
         larger than the whole store is not. Raises `ValueError` for a turn that is not closed.
         """
         history = History(messages_before)
-        said = turn_said(turn)
         blob = dump_turn(turn, self._keys)
         try:
             load_turn(blob, self._keys)
@@ -100,13 +105,13 @@ class TurnStore:
             return False
         chain = history.chain(len(history.messages))
         identity = sha256()
-        for part in (chain, said.digest, turn.gen_prefix, turn.raw, turn.closed or "", *(c.id for c in turn.calls)):
+        for part in (chain, turn.digest(), turn.gen_prefix, turn.raw, turn.closed or "", *(c.id for c in turn.calls)):
             data = part.encode("utf-8", "surrogatepass")
             identity.update(len(data).to_bytes(8, "big") + data)
         record = Record(
             identity.hexdigest()[:32],
             history.conversation,
-            _place_key(chain, said.digest),
+            _place_key(chain, turn.digest()),
             _call_keys([call.id for call in turn.calls if call.id]),
             blob,
         )
@@ -156,6 +161,8 @@ class TurnStore:
         """
         conversation = None if messages is None else History(messages).conversation
         before = None if older_than is None else self._clock() - older_than
+        with self._loading:
+            self._loaded.clear()
         return self._purge(conversation, before)
 
     def close(self) -> None:
@@ -185,7 +192,7 @@ class TurnStore:
         right: list[tuple[Turn, Candidate]] = []
         for candidate in candidates:
             try:
-                turn = load_turn(candidate.blob, self._keys)
+                turn = self._load(candidate.blob)
             except ReplayError:
                 continue
             if turn.digest() != place.said.digest:
@@ -198,6 +205,21 @@ class TurnStore:
         if not right or any((t.raw, t.gen_prefix) != (right[0][0].raw, right[0][0].gen_prefix) for t, _ in right[1:]):
             return None, ""
         return right[0][0], right[0][1].key
+
+    def _load(self, blob: bytes) -> Turn:
+        """The turn of a blob; the ones that were used last are not read again."""
+        with self._loading:
+            turn = self._loaded.get(blob)
+            if turn is not None:
+                self._loaded.move_to_end(blob)
+                return turn
+        turn = load_turn(blob, self._keys)
+        if len(blob) <= _LOADED_SIZE:
+            with self._loading:
+                self._loaded[blob] = turn
+                if len(self._loaded) > _LOADED:
+                    self._loaded.popitem(last=False)
+        return turn
 
     # for backends
 
