@@ -23,6 +23,7 @@ from adapter_inputs import Input, cuts, inputs
 from qwenparse import DeltaParser, Turn
 
 VERSION = "0.5.23"
+FILES = ["sglang/srt/function_call/", "sglang/srt/parser/", "sglang/srt/plugins/", "sglang/srt/entrypoints/openai/"]
 REAL = [
     "sglang.srt.function_call.core_types",
     "sglang.srt.function_call.parser_names",
@@ -53,10 +54,7 @@ class Tool:
 
 @pytest.fixture(scope="module")
 def host() -> Any:
-    root = host_sources.source(
-        "sglang", VERSION,
-        ["sglang/srt/function_call/", "sglang/srt/parser/", "sglang/srt/plugins/", "sglang/srt/entrypoints/openai/"],
-    )  # fmt: skip
+    root = host_sources.source("sglang", VERSION, FILES)
     modules = host_sources.load(root, "sglang", REAL, GIVEN)
     import qwenparse.adapters.sglang as plugin
 

@@ -23,6 +23,7 @@ from qwenparse import DeltaParser, Turn
 from qwenparse.adapters.answer import collect
 
 VERSION = "0.33.0"
+FILES = ["vllm/tool_parsers/", "vllm/reasoning/", "vllm/parser/", "vllm/entrypoints/", "vllm/utils/"]
 REAL = [
     "vllm.entrypoints.serve.engine.protocol",
     "vllm.entrypoints.generate.base.protocol",
@@ -55,8 +56,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def host() -> Any:
-    root = host_sources.source("vllm", VERSION, ["vllm/tool_parsers/", "vllm/reasoning/", "vllm/parser/",
-                                                 "vllm/entrypoints/", "vllm/utils/"])  # fmt: skip
+    root = host_sources.source("vllm", VERSION, FILES)
     modules = host_sources.load(root, "vllm", REAL, GIVEN)
     managers = modules["vllm.tool_parsers.abstract_tool_parser"], modules["vllm.reasoning.abs_reasoning_parsers"]
     managers[0].ToolParserManager.import_tool_parser("qwenparse.adapters.vllm")
@@ -320,7 +320,7 @@ def test_every_method_of_the_host_is_known(host: Any) -> None:
 
 def test_the_host_asks_for_nothing_else() -> None:
     """What the host's code calls on the two parsers, beside the methods of their classes."""
-    root = host_sources.source("vllm", VERSION, [])
+    root = host_sources.source("vllm", VERSION, FILES)
     called = set()
     for node in ast.walk(ast.parse((root / "vllm/parser/abstract_parser.py").read_text("utf-8"))):
         if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Attribute, ast.Name)):

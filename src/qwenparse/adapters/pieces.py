@@ -52,10 +52,12 @@ class Joiner:
     character so), becomes that character.
     """
 
-    __slots__ = ("_decoder",)
+    __slots__ = ("_decoder", "open")
 
     def __init__(self) -> None:
         self._decoder: codecs.IncrementalDecoder | None = None
+        self.open = False
+        """Bytes of an unfinished character wait: even ASCII text must go through `feed`."""
 
     def feed(self, text: str) -> str:
         decoder = self._decoder
@@ -68,7 +70,8 @@ class Joiner:
             except UnicodeEncodeError:
                 decoder = self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         out = decoder.decode(to_bytes(_NO_BYTE.sub("�", text)))
-        if not decoder.getstate()[0]:
+        self.open = bool(decoder.getstate()[0])
+        if not self.open:
             self._decoder = None
         return replaced(out)
 
@@ -76,6 +79,7 @@ class Joiner:
         """What an unfinished character leaves."""
         decoder = self._decoder
         self._decoder = None
+        self.open = False
         return "" if decoder is None else replaced(decoder.decode(b"", True))
 
 
@@ -234,18 +238,21 @@ class Stream:
 
     def _deliver(self, delta: Delta, out: list[Any]) -> None:
         if text := delta.reasoning:
-            if text := self._thought.feed(text):
+            if not text.isascii() or self._thought.open:
+                text = self._thought.feed(text)
+            if text:
                 self._reasoning(text, out)
         calls = delta.calls
-        if calls or delta.content:
-            if rest := self._thought.close():
-                self._reasoning(rest, out)
+        if self._thought.open and (calls or delta.content):
+            self._reasoning(self._thought.close(), out)
         pieces: Sequence[CallPiece] = self._pieces.feed(calls) if calls else ()
         if pieces and pieces[0].name is None:  # more of the call that is open: content of this delta comes behind it
             self._call(pieces[0], out)
             pieces = pieces[1:]
         if text := delta.content:
-            if text := self._answer.feed(text):
+            if not text.isascii() or self._answer.open:
+                text = self._answer.feed(text)
+            if text:
                 self._content(text, out)
         for piece in pieces:
             self._call(piece, out)

@@ -90,6 +90,8 @@ class ResponseStream(Stream):
         self._sequence = 0
         self._index = -1
         self._item: dict[str, Any] | None = None
+        self._kind: str | None = None
+        self._item_id = ""
         self._texts: list[str] = []
         self._output: list[dict[str, Any]] = []
 
@@ -111,15 +113,15 @@ class ResponseStream(Stream):
         self._index += 1
         self._item = item
         self._texts = []
-        item["id"] = f"{item['id']}_{self.id}_{self._index}"
+        self._kind = item["type"]
+        self._item_id = item["id"] = f"{item['id']}_{self.id}_{self._index}"
         shown = {**item, "content": []} if "content" in item else dict(item)
         self._event("response.output_item.added", out, output_index=self._index, item=shown)
         if part is not None:
             self._event("response.content_part.added", out, **self._place(), part=part)
 
     def _place(self) -> dict[str, Any]:
-        assert self._item is not None
-        return {"item_id": self._item["id"], "output_index": self._index, "content_index": 0}
+        return {"item_id": self._item_id, "output_index": self._index, "content_index": 0}
 
     def _shut(self, out: list[Any], complete: bool = True) -> None:
         """Ends the open item. `complete` matters to calls only."""
@@ -147,40 +149,48 @@ class ResponseStream(Stream):
             self._event("response.reasoning_text.done", out, **self._place(), text=text)
             self._event("response.content_part.done", out, **self._place(), part=part)
         self._event("response.output_item.done", out, output_index=self._index, item=item)
-        self._item = None
+        self._item = self._kind = None
         if complete:
             self._output.append(item)
 
-    def _kind(self) -> str | None:
-        return None if self._item is None else self._item["type"]
+    def _delta(self, type: str, text: str, out: list[Any]) -> None:
+        self._texts.append(text)
+        out.append(
+            {
+                "type": type,
+                "sequence_number": self._sequence,
+                "item_id": self._item_id,
+                "output_index": self._index,
+                "content_index": 0,
+                "delta": text,
+            }
+        )
+        self._sequence += 1
 
     def _reasoning(self, text: str, out: list[Any]) -> None:
         if not self._reasoning_shown:
             return
-        if self._kind() != "reasoning":
+        if self._kind != "reasoning":
             self._open(_reasoning_item("rs", ""), {"type": "reasoning_text", "text": ""}, out)
-        self._texts.append(text)
-        self._event("response.reasoning_text.delta", out, **self._place(), delta=text)
+        self._delta("response.reasoning_text.delta", text, out)
 
     def _content(self, text: str, out: list[Any]) -> None:
-        if self._kind() != "message":
+        if self._kind != "message":
             self._open(_message_item("msg", ""), _text_part(""), out)
-        self._texts.append(text)
-        self._event("response.output_text.delta", out, **self._place(), delta=text, logprobs=[])
+        self._delta("response.output_text.delta", text, out)
+        out[-1]["logprobs"] = []
 
     def _call(self, piece: CallPiece, out: list[Any]) -> None:
         if piece.name is not None:
             self._open(_call_item("fc", piece.id or "", piece.name, "", "in_progress"), None, out)
         if piece.arguments:
-            self._texts.append(piece.arguments)
-            place = self._place()
-            del place["content_index"]
-            self._event("response.function_call_arguments.delta", out, **place, delta=piece.arguments)
+            self._delta("response.function_call_arguments.delta", piece.arguments, out)
+            del out[-1]["content_index"]
         if piece.complete is not None:
             self._shut(out, piece.complete)
 
     def _end(self, outcome: str, out: list[Any]) -> None:
-        self._shut(out, self._kind() != "function_call")
+        self._shut(out, self._kind != "function_call")
         status, details = _status(outcome, self.cut)
         self._event(f"response.{status}", out, response=self._response(status, details))
 
