@@ -99,7 +99,7 @@ def _broken() -> Iterator[Input]:
 
 
 @cache
-def inputs(random_count: int = 150) -> tuple[Input, ...]:
+def inputs(random_count: int = 100) -> tuple[Input, ...]:
     found = [Input(c.id, c.input, _format(c), _settings(c), c.kwargs["stop"], c.prefix) for c in cases.load_all()]
     return (*found, *_field_cases(), *_random(random_count), _typed(), *_broken())
 
