@@ -35,9 +35,10 @@ def source(name: str, version: str, prefixes: Sequence[str]) -> Path:
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as draft:
         command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir"]
-        command += ["--only-binary", ":all:"]
-        if name == "sglang":  # its wheels are per interpreter; any will do for the text
-            command += ["--python-version", "3.11", "--platform", "manylinux_2_34_x86_64", "--platform", "any"]
+        # One wheel for every machine: only its text is read.
+        command += ["--only-binary", ":all:", "--python-version", "3.11", "--implementation", "cp"]
+        command += [part for abi in ("cp311", "abi3", "none") for part in ("--abi", abi)]
+        command += [part for tag in ("2_34", "2_28") for part in ("--platform", f"manylinux_{tag}_x86_64")]
         subprocess.run([*command, "-d", draft, f"{name}=={version}"], check=True)
         (wheel,) = Path(draft).glob("*.whl")
         unpacked = Path(draft) / "unpacked"

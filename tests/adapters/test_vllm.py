@@ -228,7 +228,7 @@ def test_arguments_are_streamed_and_no_text_is_kept(host: Any) -> None:
     assert seen == ["alpha ", "beta ", "gamma"]
     assert parser._engine_based and parser._stream_state.previous_text == ""
     joint = parser.tool_parser.joint
-    assert joint is parser.reasoning_parser.joint and not (joint.content or joint.reasoning or joint.calls)
+    assert joint is parser.reasoning_parser.joint and joint.empty
 
 
 def test_the_prompt_decides_whether_reasoning_has_ended(host: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._core import DeltaParser
+from .._core import Delta, DeltaParser
 from ..formats import State, Stop
 from .pieces import CallPiece, CallPieces, replaced
 
@@ -23,16 +23,16 @@ class Joint:
     """
 
     __slots__ = (
-        "_make", "_parser", "_pieces", "calls", "content", "ended_in_reasoning", "reasoning", "stop", "waiting",
+        "_answer", "_calls", "_make", "_parser", "_pieces", "_thought", "ended_in_reasoning", "stop", "waiting",
     )  # fmt: skip
 
     def __init__(self, make: Callable[[], DeltaParser]) -> None:
         self._make = make
         self._parser: DeltaParser | None = None
         self._pieces: CallPieces | None = None
-        self.reasoning = ""
-        self.content = ""
-        self.calls: list[CallPiece] = []
+        self._thought: list[str] = []
+        self._answer: list[str] = []
+        self._calls: list[CallPiece] = []
         self.stop: Stop = "none"
         """How the completion ended, as far as the host has shown it."""
         self.waiting = False
@@ -60,16 +60,15 @@ class Joint:
     def closed(self) -> bool:
         return self._parser is not None and self._parser.closed is not None
 
+    @property
+    def empty(self) -> bool:
+        """Nothing waits for either side."""
+        return not (self._thought or self._answer or self._calls)
+
     def feed(self, text: str) -> None:
-        parser = self._parser or self.parser
-        delta = parser.feed(text)
+        delta = (self._parser or self.parser).feed(text)
         if delta is not None:
-            if delta.reasoning:
-                self.reasoning += replaced(delta.reasoning)
-            if delta.content:
-                self.content += replaced(delta.content)
-            if delta.calls:
-                self.calls += self._pieces.feed(delta.calls)  # type: ignore[union-attr]  # made with the parser
+            self._add(delta)
 
     def close(self) -> None:
         """The end. May be called by both sides."""
@@ -78,21 +77,28 @@ class Joint:
             self.ended_in_reasoning = parser.state in IN_REASONING
             delta = parser.close(stop=self.stop)
             if delta is not None:
-                self.reasoning += replaced(delta.reasoning or "")
-                self.content += replaced(delta.content or "")
-                self.calls += self._pieces.feed(delta.calls)  # type: ignore[union-attr]  # made with the parser
+                self._add(delta)
+
+    def _add(self, delta: Delta) -> None:
+        if delta.reasoning:
+            self._thought.append(replaced(delta.reasoning))
+        if delta.content:
+            self._answer.append(replaced(delta.content))
+        if delta.calls:
+            self._calls += self._pieces.feed(delta.calls)  # type: ignore[union-attr]  # made with the parser
 
     def take_reasoning(self) -> str:
-        text = self.reasoning
-        if text:
-            self.reasoning = ""
-        return text
+        return _taken(self._thought) if self._thought else ""
 
     def take_answer(self) -> tuple[str, list[CallPiece]]:
         """Content and pieces of calls that wait."""
-        found = self.content, self.calls
-        if found[0]:
-            self.content = ""
-        if found[1]:
-            self.calls = []
-        return found
+        calls = self._calls
+        if calls:
+            self._calls = []
+        return (_taken(self._answer) if self._answer else ""), calls
+
+
+def _taken(parts: list[str]) -> str:
+    text = "".join(parts)
+    parts.clear()
+    return text

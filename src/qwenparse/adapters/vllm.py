@@ -49,6 +49,18 @@ POLICY = Policy()
 
 _built = threading.local()
 
+_NAMES = (IM_START, IM_END, ENDOFTEXT, "<think>", "</think>", "<tool_call>")
+_ids: weakref.WeakKeyDictionary[Any, Mapping[str, int]] = weakref.WeakKeyDictionary()
+
+
+def _ids_of(tokenizer: Any) -> Mapping[str, int]:
+    """The ids of the tokens that matter; kept, since `get_vocab` may build a mapping of the whole vocabulary."""
+    found = _ids.get(tokenizer)
+    if found is None:
+        vocab = tokenizer.get_vocab()
+        found = _ids[tokenizer] = {name: vocab[name] for name in _NAMES if name in vocab}
+    return found
+
 
 class Settings:
     """What is known of a request before its text comes."""
@@ -57,7 +69,7 @@ class Settings:
 
     def __init__(self, tokenizer: Any, thinking: bool) -> None:
         self.tokenizer = tokenizer
-        self.vocab: Mapping[str, int] = tokenizer.get_vocab()
+        self.vocab = _ids_of(tokenizer)
         self.thinking = thinking
         self.tools: ToolSet | tuple[()] = ()
         self.prompt: Sequence[int] | None = None
