@@ -102,8 +102,7 @@ def dictionary() -> str:
     lines = ["# Made by `python -m fuzz.seeds --dict`."]
     for lexeme in dict.fromkeys(grammar.LEXEMES):
         shown = "".join(
-            f"\\x{b:02x}" if b < 0x20 or b > 0x7E or chr(b) in '"\\' else chr(b)
-            for b in lexeme.encode("utf-8", "surrogatepass")
+            f"\\x{b:02x}" if b < 0x20 or b > 0x7E or chr(b) in '"\\' else chr(b) for b in lexeme.encode("utf-8", "surrogatepass")
         )
         lines.append(f'"{shown}"')
     return "\n".join(lines) + "\n"

@@ -85,9 +85,7 @@ def one(data: bytes) -> None:
     got, _ = fed(s, lists)
     assert normalize(got) == normalize(whole), f"ids cut as {lists}"
     offsets = frozenset(len(read(body[:i])) for i in certain)
-    spec = parse_spec(
-        text, s.format, tools=TOOLS[s.tools], start=s.start, policy=s.policy, stop=s.stop, certain=offsets
-    )
+    spec = parse_spec(text, s.format, tools=TOOLS[s.tools], start=s.start, policy=s.policy, stop=s.stop, certain=offsets)
     same(turn, spec)
     _others(s, ids, text, rng)
 
