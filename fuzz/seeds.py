@@ -112,7 +112,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dict", action="store_true", help="write fuzz/qwen.dict")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N completions of the grammar")
+    parser.add_argument("--folders", action="store_true", help="write the seed folders under fuzz/work/seeds")
     args = parser.parse_args()
+    if args.folders:
+        print(*folders(), sep="\n")
     if args.dict:
         (ROOT / "fuzz" / "qwen.dict").write_text(dictionary(), encoding="utf-8")
     for text in itertools.islice(generated(args.show), args.show):
