@@ -1,4 +1,4 @@
-"""What continuous integration runs: python -m fuzz.ci [--seconds 10] [--live 400] [--soak 4000]
+"""What continuous integration runs: python -m fuzz.ci [--seconds 8] [--live 400] [--soak 4000]
 
 In turn, and failing at the first that fails: the trainer (30 steps, its loss must fall), the tiny model sampled now,
 every invariant on those samples, on every recorded output of real models and on generated texts; the kept regression
@@ -44,7 +44,7 @@ def fuzz(name: str, *, kind: str = "fuzzer", mutator: str = "grammar", seconds: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=int, default=10, help="of each campaign")
+    parser.add_argument("--seconds", type=int, default=8, help="of each campaign")
     parser.add_argument("--live", type=int, default=400, help="completions of the tiny model")
     parser.add_argument("--soak", type=int, default=4000, help="generated texts")
     args = parser.parse_args()
