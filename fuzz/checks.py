@@ -28,6 +28,7 @@ from qwenparse import (
     render,
 )
 from qwenparse.testing import Accumulated, normalize
+from qwenparse.tokens import TokenTable
 
 STOP_TEXT = {"im_end": "<|im_end|>", "other_stop": "<|endoftext|>", "none": ""}
 VALUE_ISSUES = ("type-mismatch", "duplicate-parameter")
@@ -49,7 +50,7 @@ def read(body: bytes) -> str:
     return body.decode("utf-8", "surrogateescape")
 
 
-def joined(s: Settings, body: bytes) -> list[Event]:
+def joined(s: Settings, body: bytes) -> Sequence[Event]:
     """I1: the events of one feed join to the input, positions without gaps; nothing is held after the end."""
     p = parser(s)
     events = [*p.feed(body), *p.close(stop=s.stop)]
@@ -126,11 +127,12 @@ def prefix(s: Settings, body: bytes, way: int) -> None:
     assert one.close(stop=s.stop) == ends and one.turn == copy.turn == two.turn
 
 
-def signature(events: list[Event]) -> list[Any]:
+def signature(events: Sequence[Event]) -> list[Any]:
     """What `normalize` keeps of events, as plain values: faster to make and to compare."""
     result: list[Any] = []
     last: Any = None
     texts: list[str] = []
+    e: Any
     for e in events:
         kind = type(e)
         label: Any = e.kind if kind is Markup else e.index if kind is ArgumentDelta else kind
@@ -223,6 +225,38 @@ def _equal(one: Any, two: Any) -> bool:
     if isinstance(one, list) and isinstance(two, list):
         return len(one) == len(two) and all(map(_equal, one, two))
     return one is two or (isinstance(one, bool) == isinstance(two, bool) and one == two)
+
+
+def token_ids(s: Settings, ids: Sequence[int], table: TokenTable, rng: random.Random) -> None:
+    """Ids: lossless, the same for every list they come in, and what the executable specification says of tags by id."""
+    body = b"".join([table[i] or b"" for i in ids])
+    first, second = parser(s, tokens=table), parser(s, tokens=table)
+    expected = [*first.feed_ids(list(ids)), *first.close(stop=s.stop)]
+    places = sorted(rng.randrange(len(ids) + 1) for _ in range(rng.choice((0, 1, 4, len(ids)))))
+    lists = [list(ids[a:b]) for a, b in zip([0, *places], [*places, len(ids)], strict=True)]
+    got = [e for piece in lists for e in second.feed_ids(piece)]
+    got += second.close(stop=s.stop)
+    assert signature(got) == signature(expected), f"ids cut as {lists}"
+    turn, text = first.turn, read(body)
+    assert "".join([e.raw for e in expected]) == turn.raw == render(turn) == text + STOP_TEXT[s.stop]
+    assert turn.token_ids == tuple(ids)
+    tags = set(table.tag_ids.values())
+    certain, at = set(), 0
+    for i in ids:
+        if i in tags:
+            certain.add(len(read(body[:at])))
+        at += len(table[i] or b"")
+    spec = parse_spec(
+        text,
+        s.format,
+        tools=TOOLS[s.tools],
+        start=s.start,
+        policy=s.policy,
+        stop=s.stop,
+        certain=frozenset(certain),
+        id_tags=frozenset(table.tag_ids),
+    )
+    same(turn, spec)
 
 
 def policies(s: Settings, body: bytes) -> None:

@@ -6,6 +6,7 @@ python -m fuzz.harness TARGET --mutator none|grammar|live --status FILE -- LIBFU
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 from collections.abc import Callable
@@ -25,9 +26,21 @@ class Counted:
     def __call__(self, data: bytes) -> None:
         self.inputs += 1
         self.size += len(data)
-        if not self.inputs & 0x3FFF:
+        if not self.inputs & 0x3FFF or not self.inputs & (self.inputs - 1):
             self.path.write_text(json.dumps({"inputs": self.inputs, "bytes": self.size}), encoding="utf-8")
         self.one(data)
+
+
+def others(modules: tuple[str, ...]) -> list[str]:
+    """The modules of the package that are not to be instrumented: atheris includes whole packages only."""
+    spec = importlib.util.find_spec("qwenparse")
+    assert spec is not None and spec.submodule_search_locations
+    root = Path(spec.submodule_search_locations[0])
+    names = []
+    for path in root.rglob("*.py"):
+        parts = ("qwenparse", *path.relative_to(root).with_suffix("").parts)
+        names.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return [n for n in names if not any(n == m or n.startswith(m + ".") for m in modules)]
 
 
 def main() -> None:
@@ -42,7 +55,7 @@ def main() -> None:
 
     modules = targets.facts(args.target).bytecode
     if modules:
-        with atheris.instrument_imports(include=list(modules)):
+        with atheris.instrument_imports(include=["qwenparse"], exclude=others(modules)):
             target = targets.load(args.target)
     else:
         target = targets.load(args.target)

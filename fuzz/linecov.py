@@ -44,9 +44,7 @@ def main() -> int:
     if code != 0:
         return code
     report = folder / "report.json"
-    subprocess.run(
-        [*coverage, "json", "-q", f"--rcfile={config}", "-o", str(report)], cwd=path.parent, env=env, check=True
-    )
+    subprocess.run([*coverage, "json", "-q", f"--rcfile={config}", "-o", str(report)], cwd=path.parent, env=env, check=True)
     files = json.loads(report.read_text(encoding="utf-8"))["files"]
     facts = next((f for name, f in files.items() if name.endswith("_core.pyx")), None)
     if facts is None:

@@ -12,10 +12,12 @@ JUNK: tuple[Any, ...] = (None, 5, 1.5, True, [], {}, "", ["x"], {"type": "text",
 
 
 class Histories:
-    """Histories, tools and options. `hostile` is the probability of a wrong type or key at each place."""
+    """Histories and tools. `hostile` is the probability of a wrong type or key at each place; `plain` leaves out what
+    only Python can do: JSON text as arguments, and text that holds thoughts and calls of its own."""
 
-    def __init__(self, rng: random.Random, *, hostile: float = 0.0) -> None:
+    def __init__(self, rng: random.Random, *, hostile: float = 0.0, plain: bool = False) -> None:
         self.rng = rng
+        self.plain = plain
         self.hostile = hostile
         self.grammar = Grammar(rng, 0.05)
         self.ids = 0
@@ -32,9 +34,7 @@ class Histories:
             if rng.random() < 0.7:
                 result.append({"role": "user", "content": self.content()})
         if rng.random() < self.hostile:
-            result.insert(
-                rng.randrange(len(result) + 1), rng.choice((*JUNK, {"role": "tool"}, {"role": "x", "content": ""}))
-            )
+            result.insert(rng.randrange(len(result) + 1), rng.choice((*JUNK, {"role": "tool"}, {"role": "x", "content": ""})))
         if rng.random() < self.hostile:
             rng.shuffle(result)
         return result
@@ -45,7 +45,7 @@ class Histories:
         message: dict[str, Any] = {"role": "assistant", "content": self.odd(self.text())}
         if rng.random() < 0.5:
             message["reasoning_content"] = self.odd(self.text())
-        if rng.random() < 0.2:
+        if rng.random() < 0.2 and not self.plain:
             message["content"] = self.grammar.completion()
         if rng.random() < 0.5:
             return [message]
@@ -61,7 +61,7 @@ class Histories:
         """A call, arguments as a mapping or as JSON text."""
         rng = self.rng
         arguments: Any = {rng.choice(KEYS[:9]): self.value(0) for _ in range(rng.randrange(4))}
-        if rng.random() < 0.3:
+        if rng.random() < 0.3 and not self.plain:
             arguments = json.dumps(arguments, ensure_ascii=rng.random() < 0.5)
         function = {"name": self.odd(rng.choice(NAMES[:5])), "arguments": self.odd(arguments)}
         if rng.random() < 0.2:
@@ -82,9 +82,9 @@ class Histories:
     def text(self) -> str:
         """Some prose, or a scalar, or nothing."""
         rng = self.rng
-        return rng.choice(
-            ("", " ", "\n", rng.choice(SCALARS), rng.choice(PROSE), self.grammar.prose(3), self.grammar.prose(3))
-        )
+        texts = ("", " ", "\n", rng.choice(SCALARS), rng.choice(PROSE), self.grammar.prose(3), self.grammar.prose(3))
+        text = rng.choice(texts)
+        return text.replace("<", "«") if self.plain else text
 
     def value(self, depth: int) -> Any:
         """An argument of a call."""

@@ -79,9 +79,7 @@ class LiveMutator(GrammarMutator):
             self.ask(rng, body)
         text = rng.choice(self.pool)
         at, end = rng.randrange(len(text) + 1), rng.randrange(len(body) + 1)
-        return (text, text, body[:end] + text, body[:end] + text[at:], text[:at] + body[end:])[rng.randrange(5)][
-            :max_size
-        ]
+        return (text, text, body[:end] + text, body[:end] + text[at:], text[:at] + body[end:])[rng.randrange(5)][:max_size]
 
     def ask(self, rng: random.Random, body: bytes) -> None:
         """One batch of the model: new texts for the pool."""
@@ -89,9 +87,7 @@ class LiveMutator(GrammarMutator):
         prefix = body[: rng.randrange(len(body) + 1)][-300:] if rng.random() < 0.5 else b""
         prompt = [*self.start, *self.model.encode(prefix.decode("utf-8", "replace"))]
         temperature = rng.choice((0.7, 1.0, 1.3, 1.6))
-        got = self.model.sample(
-            prompt, self.BATCH, temperature=temperature, max_tokens=self.TOKENS, seed=rng.getrandbits(32)
-        )
+        got = self.model.sample(prompt, self.BATCH, temperature=temperature, max_tokens=self.TOKENS, seed=rng.getrandbits(32))
         self.pool = (self.pool + [prefix + s.data for s in got])[-self.POOL :]
         self.facts["model_calls"] += 1
         self.facts["model_tokens"] += sum(len(s.ids) for s in got)

@@ -94,9 +94,7 @@ def main() -> None:
             found = result.artifact is not None
             if found and "planted bug" not in result.log:
                 raise SystemExit(f"another bug was found: {result.artifact}\n{result.log[-3000:]}")
-            rows.append(
-                {"seed": seed, "found": found, "executions": result.executions, "seconds": round(result.seconds, 1)}
-            )
+            rows.append({"seed": seed, "found": found, "executions": result.executions, "seconds": round(result.seconds, 1)})
             print(name, rows[-1], flush=True)
         table[name] = rows
         path.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

@@ -39,9 +39,7 @@ def record(model: LiveModel, seed: int, mode: str, temperature: float, size: int
     prompt = build(mode, random.Random(seed))
     ids = model.encode(prompt.text, real=CONTROL)
     samples = model.sample(ids, size, temperature=temperature, max_tokens=max_tokens, seed=seed)
-    lines: list[Line] = [
-        {"prompt": prompt.text, "prefill": prompt.prefill, "mode": mode, "T": temperature, "seed": seed}
-    ]
+    lines: list[Line] = [{"prompt": prompt.text, "prefill": prompt.prefill, "mode": mode, "T": temperature, "seed": seed}]
     for row, sample in enumerate(samples):
         text = sample.data.decode("utf-8", "surrogateescape")
         lines.append({"row": row, "stop": "im_end" if sample.stopped else "none", "text": text})
@@ -91,9 +89,7 @@ def main() -> None:
             out.writelines(json.dumps(line) + "\n" for line in lines)
         with_call = sum("<tool_call>" in line.get("text", "") for line in lines)
         seconds = time.monotonic() - started
-        print(
-            f"seed {seed} {mode} T={temperature}: {with_call}/{args.batch} with a call tag, {seconds:.0f} s", flush=True
-        )
+        print(f"seed {seed} {mode} T={temperature}: {with_call}/{args.batch} with a call tag, {seconds:.0f} s", flush=True)
     args.out.write_bytes(lzma.compress(working.read_bytes(), preset=9 | lzma.PRESET_EXTREME))
     print(f"{args.out}: {args.out.stat().st_size} bytes")
 

@@ -144,6 +144,8 @@ def _check(result: Result, code: int, status: Path) -> None:
         raise CampaignError(f"{result.target}: the process ended with status {code}{tail}")
     if result.kind == "plain":
         return
+    if "INITED" not in result.log:
+        raise CampaignError(f"{result.target}: the time was too short to read the seeds{tail}")
     if native and result.counters < 1000:
         raise CampaignError(f"{result.target}: no native coverage ({result.counters} counters){tail}")
     if result.edges < floor:

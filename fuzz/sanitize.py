@@ -21,9 +21,7 @@ RUNTIMES = {"address": "asan", "undefined": "ubsan_standalone"}
 def runtime(sanitizer: str) -> Path:
     """clang's shared runtime of a sanitizer."""
     name = f"libclang_rt.{RUNTIMES[sanitizer]}-{platform.machine()}.so"
-    found = subprocess.run(
-        ["clang", f"-print-file-name={name}"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    found = subprocess.run(["clang", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
     if not Path(found).is_absolute():
         raise SystemExit(f"clang has no {name}; it is in Debian's libclang-rt-14-dev")
     return Path(found)

@@ -21,7 +21,8 @@ from qwenparse import _grammar as grammar
 CORPORA = ROOT / "fuzz" / "corpora"
 HEADER = 4
 KINDS = ("grammar", "recorded", "cases")
-GENERATED = 400
+GENERATED = 200
+RECORDED = 250
 
 
 def outputs(path: Path) -> Iterator[dict[str, Any]]:
@@ -49,31 +50,28 @@ def generated(count: int = GENERATED) -> Iterator[bytes]:
         yield text.encode("utf-8", "surrogatepass")
 
 
+def chosen() -> Iterator[bytes]:
+    """Up to `RECORDED` of the recorded outputs, those with tags first, spread over the recordings."""
+    texts = list(dict.fromkeys(recorded()))
+    tagged = [t for t in texts if b"<tool_call>" in t or b"<function=" in t]
+    others = [t for t in texts if t not in set(tagged)]
+    for group, most in ((tagged, RECORDED * 4 // 5), (others, RECORDED // 5)):
+        yield from group[:: max(1, -(-len(group) // most))]
+
+
 def cases() -> Iterator[bytes]:
-    """The inputs of tests/cases and of the regression cases."""
-    for path in sorted((ROOT / "tests" / "cases").glob("*.md")):
-        for text in _fenced(path.read_text(encoding="utf-8")):
-            yield text.encode("utf-8", "surrogatepass")
+    """The inputs of tests/cases, and those of the regression cases without their headers."""
+    from cases import load_all
+
+    for text in dict.fromkeys(case.input for case in load_all()):
+        yield text.encode("utf-8", "surrogatepass")
     for path in sorted((ROOT / "tests" / "data" / "regressions").glob("*.bin")):
-        yield path.read_bytes()
-
-
-def _fenced(text: str) -> Iterator[str]:
-    block: list[str] | None = None
-    fence = ""
-    for line in text.splitlines():
-        if block is None and line.startswith("```"):
-            fence, block = line[: len(line) - len(line.lstrip("`"))], []
-        elif block is not None and line == fence:
-            yield "\n".join(block)
-            block = None
-        elif block is not None:
-            block.append(line)
+        yield path.read_bytes()[HEADER:]
 
 
 def folders(which: str = "all") -> list[Path]:
     """Folders of seed files, written if missing: `which` is one of `KINDS`, or `all`."""
-    sources = {"grammar": generated, "recorded": recorded, "cases": cases}
+    sources = {"grammar": generated, "recorded": chosen, "cases": cases}
     result = []
     for kind in KINDS if which == "all" else (which,):
         folder = WORK / "seeds" / kind
@@ -102,8 +100,7 @@ def dictionary() -> str:
     lines = ["# Made by `python -m fuzz.seeds --dict`."]
     for lexeme in dict.fromkeys(grammar.LEXEMES):
         shown = "".join(
-            f"\\x{b:02x}" if b < 0x20 or b > 0x7E or chr(b) in '"\\' else chr(b)
-            for b in lexeme.encode("utf-8", "surrogatepass")
+            f"\\x{b:02x}" if b < 0x20 or b > 0x7E or chr(b) in '"\\' else chr(b) for b in lexeme.encode("utf-8", "surrogatepass")
         )
         lines.append(f'"{shown}"')
     return "\n".join(lines) + "\n"
@@ -113,7 +110,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dict", action="store_true", help="write fuzz/qwen.dict")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N completions of the grammar")
+    parser.add_argument("--folders", action="store_true", help="write the seed folders under fuzz/work/seeds")
     args = parser.parse_args()
+    if args.folders:
+        print(*folders(), sep="\n")
     if args.dict:
         (ROOT / "fuzz" / "qwen.dict").write_text(dictionary(), encoding="utf-8")
     for text in itertools.islice(generated(args.show), args.show):

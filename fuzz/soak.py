@@ -23,6 +23,7 @@ from fuzz import checks, seeds, targets
 from fuzz.build import WORK
 from fuzz.settings import HEADER, Settings, settings
 from qwenparse._grammar import Grammar, mutate
+from qwenparse.tokens import TokenTable
 
 WAYS = (0, 1, 2, 3, 6, 7, 42, 43)
 """Cut bytes: characters, bytes, then random places in text and in bytes."""
@@ -69,8 +70,18 @@ def generated(count: int, seed: int) -> Iterator[bytes]:
         yield bytes(rng.randrange(256) if rng.random() < 0.5 else 0 for _ in range(HEADER)) + text
 
 
-def of_model(failures: Failures, body: bytes) -> None:
+@dataclass(frozen=True)
+class Text:
+    """What a model wrote, with its token ids if they are known."""
+
+    body: bytes
+    ids: tuple[int, ...] = ()
+    table: TokenTable | None = None
+
+
+def of_model(failures: Failures, text: Text) -> None:
     """Every check on one text of a model."""
+    body = text.body
     defaults = settings(b"")[0]
     header = bytes(HEADER)
     for tools in (0, 1):
@@ -85,7 +96,20 @@ def of_model(failures: Failures, body: bytes) -> None:
                 failures.run("prefix", partial(checks.prefix, s, body, way), header + body)
             for way in WAYS[:4]:
                 failures.run("deltas", partial(checks.accumulated, s, body, way), header + body)
+            if text.table is not None:
+                rng = random.Random(len(body))
+                failures.run("ids", partial(checks.token_ids, s, text.ids, text.table, rng), header + body)
         failures.run("policies", partial(checks.policies, s, body), header + body)
+
+
+def live(count: int, seed: int) -> Iterator[Text]:
+    """Completions sampled now from the tiny model."""
+    from fuzz.live.model import LiveModel
+    from fuzz.live.sample import TINY, samples
+
+    model = LiveModel(TINY)
+    for s in samples(count, seed=seed, model=model):
+        yield Text(s.sample.data, s.sample.ids, model.table)
 
 
 def main() -> None:
@@ -102,17 +126,15 @@ def main() -> None:
         for name, module in modules:
             failures.run(name, partial(module.one, data), data)
         inputs, size = inputs + 1, size + len(data)
-    texts: list[Iterator[bytes]] = []
+    texts: list[Iterator[Text]] = []
     if args.recorded:
-        texts.append(seeds.recorded())
+        texts.append(map(Text, seeds.recorded()))
     if args.live:
-        from fuzz.live.sample import samples
-
-        texts.append(s.sample.data for s in samples(args.live, seed=args.seed))
+        texts.append(live(args.live, args.seed))
     for source in texts:
-        for body in source:
-            of_model(failures, body)
-            inputs, size = inputs + 1, size + len(body)
+        for text in source:
+            of_model(failures, text)
+            inputs, size = inputs + 1, size + len(text.body)
     found = failures.report()
     seconds = time.monotonic() - started
     mean = size / max(inputs, 1)

@@ -87,9 +87,7 @@ def completion(rng: random.Random) -> str:
     if thought:
         body = _prose(rng, 3, 18)
         text = body if thought == "opened" else f"<think>\n{body}"
-        text += (
-            "\n" if thought == "open" else rng.choices(("\n</think>\n\n", "\n</think>\n", "</think>"), (90, 5, 5))[0]
-        )
+        text += "\n" if thought == "open" else rng.choices(("\n</think>\n\n", "\n</think>\n", "</think>"), (90, 5, 5))[0]
     if not calls or rng.random() < 0.6:
         text += _prose(rng, 2, 18)
         text += rng.choices(("\n\n", "\n", " ", ""), (85, 8, 4, 3))[0] if calls else ""

@@ -1,12 +1,11 @@
 """A model directory in mlx-lm's layout, sampled in batches as exact bytes.
 
-Tokens become bytes by the vocabulary (`byte_table`), not by a detokenizer: mlx-lm's drops a leading space, maps NUL
+Tokens become bytes by the vocabulary (`TokenTable`), not by a detokenizer: mlx-lm's drops a leading space, maps NUL
 to another character and replaces unfinished UTF-8 (seen in mlx-lm 0.32.2), and the fuzzers need what was sampled.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,8 @@ from mlx_lm.models.cache import make_prompt_cache  # isort: skip
 from mlx_lm.utils import load_model  # isort: skip
 from tokenizers import Tokenizer  # isort: skip
 
+from qwenparse.tokens import TokenTable  # isort: skip
+
 
 MLX_VERSION = version("mlx")
 
@@ -34,18 +35,6 @@ class Sample:
     ids: tuple[int, ...]
     data: bytes
     stopped: bool
-
-
-def byte_table(tokenizer: Tokenizer) -> list[bytes]:
-    """The exact bytes of every id of a byte-level BPE tokenizer; added tokens are their UTF-8 text."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [b for b in range(256) if b not in printable]
-    to_byte = {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
-    added = {i: t.content.encode() for i, t in tokenizer.get_added_tokens_decoder().items()}
-    table = [b""] * tokenizer.get_vocab_size(with_added_tokens=True)
-    for token, i in tokenizer.get_vocab(with_added_tokens=True).items():
-        table[i] = added[i] if i in added else bytes(to_byte[c] for c in token)
-    return table
 
 
 class LiveModel:
@@ -60,7 +49,7 @@ class LiveModel:
         if "quantization" not in self.config:
             self.model.set_dtype(mx.float32)
         self.tokenizer = Tokenizer.from_file(str(self.directory / "tokenizer.json"))
-        self.bytes_of = byte_table(self.tokenizer)
+        self.table = TokenTable.from_tokenizer(self.tokenizer)
         added = self.tokenizer.get_added_tokens_decoder()
         self.added = {t.content: i for i, t in added.items()}
         self.stop_ids = frozenset(self.added[s] for s in stop if s in self.added)
@@ -96,7 +85,7 @@ class LiveModel:
                 else:
                     ids[row].append(token)
         return [
-            Sample(tuple(i), b"".join(self.bytes_of[t] for t in i if t < len(self.bytes_of)), s)
+            Sample(tuple(i), b"".join(self.table[t] or b"" for t in i if t < self.table.size), s)
             for i, s in zip(ids, stopped, strict=True)
         ]
 
@@ -134,9 +123,3 @@ class LiveModel:
 
 def _each_array(layer: Any, change: Callable[[mx.array], mx.array]) -> None:
     layer.state = tree_map(lambda a: change(a) if isinstance(a, mx.array) else a, layer.state)
-
-
-def read_config(directory: str | Path) -> dict[str, Any]:
-    """config.json of a model directory."""
-    config: dict[str, Any] = json.loads((Path(directory) / "config.json").read_text(encoding="utf-8"))
-    return config

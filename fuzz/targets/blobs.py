@@ -70,9 +70,7 @@ def one(data: bytes) -> None:
     bent = bytearray(payload)
     for _ in range(rng.choice((1, 2, 5))):
         at = rng.randrange(len(bent))
-        bent[at : at + rng.randrange(3)] = bytes(
-            rng.choice(b'0123456789"{}[],:-aefnul\x00\xff') for _ in range(rng.randrange(3))
-        )
+        bent[at : at + rng.randrange(3)] = bytes(rng.choice(b'0123456789"{}[],:-aefnul\x00\xff') for _ in range(rng.randrange(3)))
     load(sealed(0, bytes(bent)))
 
 

@@ -38,5 +38,5 @@ def one(data: bytes) -> None:
         again = pickle.loads(pickle.dumps(event))
         assert again == event and hash(again) == hash(event) and repr(again) == repr(event)
     assert len(set(events)) == len(events)
-    delta = Delta(text, None, tuple(events[1:2]), ())
+    delta = Delta(text, None, (ToolCallStart(0, text),), ())
     assert pickle.loads(pickle.dumps(delta)) == delta

@@ -8,6 +8,7 @@ from ollama_naive import Naive
 
 from fuzz.checks import cuttings
 from fuzz.settings import TOOLS, settings
+from qwenparse import ArgumentDelta
 from qwenparse.ollama import ParseError, Parser
 
 NATIVE = False
@@ -60,5 +61,5 @@ def one(data: bytes) -> None:
         assert (delta is None) == (got == (b"", b"", []))
         if delta is not None:
             assert (_raw(delta.content or ""), _raw(delta.reasoning or "")) == got[:2]
-            assert [e.text for e in delta.calls if type(e).__name__ == "ArgumentDelta"] == texts
+            assert [e.text for e in delta.calls if isinstance(e, ArgumentDelta)] == texts
     assert parser.close() is None

@@ -57,13 +57,13 @@ def one(data: bytes) -> None:
     """`data`: byte 0 the format, byte 1 the options, byte 2 how hostile; the rest drives the generator."""
     a, b, c, _, body = *data[:4].ljust(4, b"\0"), data[4:]
     rng = ByteRandom(body)
-    histories = Histories(rng, hostile=(0.0, 0.0, 0.05, 0.3)[c & 3])
+    histories = Histories(rng, hostile=(0.0, 0.0, 0.05, 0.3)[c & 3], plain=c & 7 == 4)
     messages, tools = histories.messages(), histories.tools()
     options = OPTIONS[b % len(OPTIONS)]
     if c & 4:
         options = {**options, "robust": True}
     outcome(messages, RENDERED[a % len(RENDERED)], tools=tools, **options)
-    if c & 4 and not c & 3:
+    if c & 7 == 4:
         mine = outcome(messages, "qwen3.8", tools=tools, **options)
         plain = {k: v for k, v in options.items() if k != "robust"}
         other = outcome(messages, "qwen3.8", tools=tools, template=twin(), **plain)

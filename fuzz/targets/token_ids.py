@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import random
 
-from spec_parser import parse_spec
-
-from fuzz.checks import STOP_TEXT, parser, read, same
-from fuzz.settings import TOOLS, Settings, settings
-from qwenparse import Event, render
-from qwenparse.testing import normalize
+from fuzz import checks
+from fuzz.checks import STOP_TEXT, parser, read
+from fuzz.settings import Settings, settings
+from qwenparse import render
 from qwenparse.tokens import TokenTable
 
 NATIVE = True
@@ -41,55 +39,30 @@ TABLE = TokenTable.from_ranks(
 STOPS = {"im_end": SPECIALS["<|im_end|>"], "other_stop": SPECIALS["<|endoftext|>"]}
 
 
-def tokenize(body: bytes, rng: random.Random) -> tuple[list[int], set[int]]:
-    """Ids for `body`, and the byte offsets at which a tag's own id stands."""
+def tokenize(body: bytes, rng: random.Random) -> list[int]:
+    """Ids for `body`: all, some or none of its tags by their own id."""
     share = rng.choice((0.0, 0.5, 1.0, 1.0))
     ids: list[int] = []
-    certain: set[int] = set()
     i = 0
     while i < len(body):
         tag = next((t for t in TAGS if body.startswith(t.encode(), i)), None) if body[i] == 60 else None
         if tag and rng.random() < share:
-            certain.add(i)
             ids.append(SPECIALS[tag])
             i += len(tag)
             continue
         piece = next((m for m in MERGES if body.startswith(m, i)), None) if rng.random() < 0.7 else None
         ids.append(256 + MERGES.index(piece) if piece else body[i])
         i += len(piece) if piece else 1
-    return ids, certain
-
-
-def fed(s: Settings, lists: list[list[int]]) -> tuple[list[Event], str]:
-    """Events of these lists, one after the other, and the text of the turn."""
-    p = parser(s, tokens=TABLE)
-    events = [e for ids in lists for e in p.feed_ids(ids)]
-    events += p.close(stop=s.stop)
-    assert "".join([e.raw for e in events]) == p.turn.raw == render(p.turn)
-    return events, p.turn.raw
+    return ids
 
 
 def one(data: bytes) -> None:
     """`data`: header and completion."""
     s, body = settings(data)
     rng = random.Random(s.cut * 65537 + len(body))
-    ids, certain = tokenize(body, rng)
-    p = parser(s, tokens=TABLE)
-    whole = [*p.feed_ids(ids), *p.close(stop=s.stop)]
-    turn = p.turn
-    text = read(body)
-    assert turn.raw == text + STOP_TEXT[s.stop]
-    assert turn.token_ids == tuple(ids)
-    places = sorted(rng.randrange(len(ids) + 1) for _ in range(rng.choice((0, 1, 4, len(ids)))))
-    lists = [ids[a:b] for a, b in zip([0, *places], [*places, len(ids)], strict=True)]
-    got, _ = fed(s, lists)
-    assert normalize(got) == normalize(whole), f"ids cut as {lists}"
-    offsets = frozenset(len(read(body[:i])) for i in certain)
-    spec = parse_spec(
-        text, s.format, tools=TOOLS[s.tools], start=s.start, policy=s.policy, stop=s.stop, certain=offsets
-    )
-    same(turn, spec)
-    _others(s, ids, text, rng)
+    ids = tokenize(body, rng)
+    checks.token_ids(s, ids, TABLE, rng)
+    _others(s, ids, read(body), rng)
 
 
 def _others(s: Settings, ids: list[int], text: str, rng: random.Random) -> None:
@@ -97,8 +70,9 @@ def _others(s: Settings, ids: list[int], text: str, rng: random.Random) -> None:
     odd = list(ids)
     for _ in range(rng.randrange(3)):
         odd.insert(rng.randrange(len(odd) + 1), rng.choice((306, 307, 309)))
-    _, raw = fed(s, [odd])
-    assert raw == text + STOP_TEXT[s.stop]
+    p = parser(s, tokens=TABLE)
+    events = [*p.feed_ids(odd), *p.close(stop=s.stop)]
+    assert "".join([e.raw for e in events]) == p.turn.raw == render(p.turn) == text + STOP_TEXT[s.stop]
     stop = rng.choice(("im_end", "other_stop"))
     p = parser(s, tokens=TABLE)
     at = rng.randrange(len(ids) + 1)
