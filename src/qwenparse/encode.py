@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .errors import FormatError
-from .templates.pieces import Segment
+from .templates.pieces import Known, Segment
 from .tokens import Encoder
 
 
@@ -51,6 +51,23 @@ def _frames(run: Sequence[Segment]) -> Iterator[tuple[int, int]]:
 def _encode_run(text: str, run: Sequence[Segment], encoder: Encoder, pattern: re.Pattern[str]) -> list[int]:
     begin, end = run[0].start, run[-1].end
     splits = [m.span() for start, stop in _frames(run) for m in pattern.finditer(text, start, stop)]
+    return _encode_split(text, begin, end, splits, encoder, pattern)
+
+
+def _encode_turn(text: str, begin: int, stop: int, encoder: Encoder, pattern: re.Pattern[str]) -> list[int]:
+    """The ids of what a model wrote, of which only the text is known, up to its stop text.
+
+    Tags are taken for tokens, which a model samples where it writes them. Tokens like `<|im_end|>` are not: the engine
+    would have stopped, or never lets them be sampled.
+    """
+    splits = [m.span() for m in pattern.finditer(text, begin, stop) if not m[0].startswith("<|")]
+    return _encode_split(text, begin, stop, splits, encoder, pattern)
+
+
+def _encode_split(
+    text: str, begin: int, end: int, splits: Sequence[tuple[int, int]], encoder: Encoder, pattern: re.Pattern[str]
+) -> list[int]:
+    """The ids of `text[begin:end]`, in which `splits` are the added tokens."""
     if splits == [m.span() for m in pattern.finditer(text, begin, end)]:
         return encoder.encode(text[begin:end], specials=True)
     ids: list[int] = []
@@ -63,7 +80,7 @@ def _encode_run(text: str, run: Sequence[Segment], encoder: Encoder, pattern: re
                 ids += encoder.encode(piece, specials=not spelled)
             except TypeError as e:
                 raise TypeError(
-                    f'text from a message spells an added token ({piece!r:.80}): {e}, or specials_in_data="template"'
+                    f'text that is no frame spells an added token ({piece!r:.80}): {e}, or specials_in_data="template"'
                 ) from None
         if stop > start:
             ids.append(encoder.added[text[start:stop]])
@@ -77,12 +94,12 @@ def encode_segments(
     tokenizer: Any,
     *,
     specials_in_data: str = "text",
-    known: Mapping[int, tuple[Sequence[int], int]] | None = None,
+    known: Mapping[int, Known] | None = None,
 ) -> list[int]:
     """The ids of `text`, of which `segments` is a gap-free cover (see `Prompt.ids`).
 
-    `known`: where a raw turn begins -> its sampled ids, and how many code points of it they are; what is not known is
-    encoded, every raw turn apart from what stands around it.
+    `known`: where a raw turn begins -> what is known of its tokens; what is not known is encoded, every raw turn apart
+    from what stands around it.
     """
     if specials_in_data not in ("text", "template"):
         raise FormatError(f"specials_in_data={specials_in_data!r}: it takes 'text' or 'template'")
@@ -91,14 +108,17 @@ def encode_segments(
     ids: list[int] = []
     for run in _runs(segments):
         start, end = run[0].start, run[-1].end
-        if run[0].kind == "raw":
-            if known is not None and start in known:
-                sampled, length = known[start]
-                ids += sampled
-                start += length
-            if start < end:
-                ids += encoder.encode(text[start:end], specials=True)
-        elif pattern is None:
+        stop = start
+        if run[0].kind == "raw" and known is not None and start in known:
+            turn = known[start]
+            ids += turn.ids
+            start, stop = start + turn.ids_end, start + turn.stop
+            if start < stop and pattern is not None:
+                ids += _encode_turn(text, start, stop, encoder, pattern)
+                start = stop
+        if start >= end:
+            continue
+        if pattern is None or run[0].kind == "raw":
             ids += encoder.encode(text[start:end], specials=True)
         else:
             ids += _encode_run(text, run, encoder, pattern)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 
 class QwenParseError(Exception):
     """Base of every exception of this package."""
@@ -33,3 +35,20 @@ class TemplateError(QwenParseError, ValueError):
 
 class ReplayError(QwenParseError, ValueError):
     """A stored turn (blob) that fails its checks."""
+
+
+NoExactIds = Literal["text-fed", "prefix-mismatch", "foreign-ids", "unsafe-seam"]
+
+
+class TokenIdsError(QwenParseError, ValueError):
+    """The ids of a prompt cannot be had by appending to those that an engine holds (`Prompt.ids_after`).
+
+    `reason`: `text-fed`, the turn was read as text, so its ids are not known; `prefix-mismatch`, the prompt does not
+    begin with the text of the ids; `foreign-ids`, ids and tokenizer are not of one vocabulary; `unsafe-seam`, text goes
+    on behind the sampled ids where no token need end. `position`, in code points of the prompt, where there is one.
+    """
+
+    def __init__(self, message: str, *, reason: NoExactIds, position: int | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.position = position

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import splice
+from . import follow, splice
 from .encode import encode_segments
 from .errors import FormatError, TemplateError
 from .formats import Format, get_format
@@ -20,6 +20,7 @@ from .templates.pieces import Note, Part, Pieces, Segment, SegmentKind
 from .templates.texts import IMAGE, VIDEO
 
 if TYPE_CHECKING:
+    from .tokens import TokenTable
     from .turn import Turn
 
 __all__ = ["Note", "Prompt", "Segment", "SegmentKind", "render_prompt"]
@@ -108,7 +109,40 @@ class Prompt:
             _, _, done, ids = self._encoded
         rest = self.segments[done:]
         ids = ids + encode_segments(
-            self.text, rest, tokenizer, specials_in_data=specials_in_data, known=self._pieces.known_ids()
+            self.text, rest, tokenizer, specials_in_data=specials_in_data, known=self._pieces.known_turns()
+        )
+        self._encoded = tokenizer, specials_in_data, len(self.segments), ids
+        return list(ids)
+
+    def ids_after(
+        self,
+        prompt_ids: Sequence[int],
+        turn: Turn,
+        tokenizer: Any,
+        *,
+        table: TokenTable | None = None,
+        specials_in_data: Literal["text", "template"] = "text",
+    ) -> list[int]:
+        """The ids of this prompt, beginning with those that the engine read and those that it sampled.
+
+        `prompt_ids`: the prompt that `turn` was generated from, as the engine read it (a list, an array, a tensor).
+        This prompt is the next one, from `extend` or `render_prompt(turns=)`. Only what stands behind the turn is
+        encoded, as `ids` does it; what was fed behind the stop token is left out. `ids` gives the same ids from then
+        on, and prompts that are extended from this one begin with them. `table` decodes the ids: by default the one
+        the turn was fed with, and for a stored turn one that is made of the tokenizer (some tenths of a second).
+
+        Linear in the new text, where `prompt_ids` came from `ids` or `ids_after` of the prompt that this one extends;
+        others are decoded and compared. Raises `TokenIdsError` with its `reason` where the ids cannot be had that way
+        (never a guess), `ValueError` if the turn is not closed, and what `ids` raises.
+        """
+        held = follow.as_ids(prompt_ids)
+        start = None
+        if self._encoded is not None:
+            whose, how, done, ids = self._encoded
+            if whose is tokenizer and how == specials_in_data and ids == held:
+                start = self.segments[done - 1].end if done else 0
+        ids = follow.following(
+            held, turn, self.text, self.segments, tokenizer, start=start, table=table, specials_in_data=specials_in_data
         )
         self._encoded = tokenizer, specials_in_data, len(self.segments), ids
         return list(ids)
@@ -292,7 +326,7 @@ def _render_file(
     for index, (turn, end) in splicer.found.items():
         standing[index] = sentinel.Standing(end, _calls(messages[index:end]), turn.reasoning is not None)
     return sentinel.spliced(
-        lambda shown: render_text(source, shown, origin.tools, options), messages, standing, splicer
+        lambda shown, declared: render_text(source, shown, declared, options), messages, origin.tools, standing, splicer
     )
 
 
@@ -301,8 +335,9 @@ def _tail(origin: _Origin, history: Sequence[Mapping[str, Any]], new: Sequence[M
     at = len(history) - 1
     source, options = origin.template or "", {**origin.options, "add_generation_prompt": True}
     rendered = sentinel.spliced(
-        lambda shown: render_text(source, shown, origin.tools, options),
+        lambda shown, declared: render_text(source, shown, declared, options),
         [*history, *new],
+        origin.tools,
         {at: sentinel.Standing(at + 1, _calls(history[at:]), False)},
         lambda index, keep: [Part("close", "")],
     )

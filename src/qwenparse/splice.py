@@ -100,11 +100,12 @@ def parts_of(turn: Turn, keep: Keep = "keep") -> list[Part]:
         prefix, raw = without_thought(turn)
     else:
         prefix, raw = turn.gen_prefix, raw_of(turn)
-    sampled = sampled_ids(turn) if len(raw) == len(raw_of(turn)) else None
+    ids, ids_end = (sampled_ids(turn) if len(raw) == len(raw_of(turn)) else None) or (None, 0)
+    stop = len(raw) - sum(span.end - span.start for span in turn.spans[-2:] if span.kind == "stop")
     parts = [
         Part("frame", ASSISTANT),
         Part("gen_prefix", prefix, digest),
-        Part("raw", raw, digest) if sampled is None else Part("raw", raw, digest, *sampled),
+        Part("raw", raw, digest, ids, ids_end, stop),
     ]
     if turn.closed == "none":
         parts.append(Part("close", IM_END, digest))

@@ -12,7 +12,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from qwenparse.encode import encode_segments
 from qwenparse.errors import FormatError
 from qwenparse.prompt import Prompt, render_prompt
-from qwenparse.templates.pieces import Segment
+from qwenparse.templates.pieces import Known, Segment
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"]
 TAGS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
@@ -111,7 +111,7 @@ def test_raw_turns_are_encoded_apart(tokenizer: Tokenizer) -> None:
     parts = [text[:raw], text[raw:-1], text[-1:]]
     ids = encode_segments(text, seam, tokenizer)
     assert ids == [id for part in parts for id in whole(tokenizer, part)] != whole(tokenizer, text)
-    known = encode_segments(text, seam, tokenizer, known={s.start: ([1, 2], s.end - s.start) for s in seam if s.turn == "t"})
+    known = encode_segments(text, seam, tokenizer, known={s.start: Known([1, 2], s.end - s.start, s.end - s.start) for s in seam if s.turn == "t"})
     assert known == [*whole(tokenizer, parts[0]), 1, 2, *whole(tokenizer, parts[2])]
 
 

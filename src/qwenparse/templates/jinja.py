@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TemplateError
 from ..start import open_tail
 from .continuation import continue_turn, cut_at_marker, mark_final
+from .guard import data_places
 from .messages import Message
-from .pieces import Pieces
+from .pieces import Pieces, Places
 from .texts import ASSISTANT
 
 if TYPE_CHECKING:
@@ -106,6 +107,11 @@ def pieces_of(text: str) -> Pieces:
     return p
 
 
+def places_of(render: Callable[[Any, Any], str], messages: Sequence[Message], tools: Any, text: str) -> Places:
+    """`guard.data_places` of these, rendered when it is first asked for and never again."""
+    return cache(lambda: data_places(render, messages, tools, text))
+
+
 def render_jinja(
     template: str | os.PathLike[str],
     format: str,
@@ -123,16 +129,27 @@ def render_jinja(
     transformers does it.
     """
     source = source_of(template)
+    options = {**options, "add_generation_prompt": add_generation_prompt and not continue_final}
+
+    def render(history: Sequence[Message], declared: Any) -> str:
+        return render_text(source, history, declared, options)
+
     if not continue_final:
-        return pieces_of(render_text(source, messages, tools, {**options, "add_generation_prompt": add_generation_prompt}))
-    options = {**options, "add_generation_prompt": False}
+        text = render(messages, tools)
+        p = pieces_of(text)
+        p.guard(places_of(render, messages, tools, text), 0, 0)
+        return p
     if marked:
-        with_marker, text = mark_final(messages, continue_final)
-        prompt = render_text(source, with_marker, tools, options)
-        return pieces_of(prompt[: cut_at_marker(prompt, text)])
+        with_marker, final = mark_final(messages, continue_final)
+        text = render(with_marker, tools)
+        p = pieces_of(text[: cut_at_marker(text, final)])
+        p.guard(places_of(render, with_marker, tools, text), 0, 0)
+        return p
     *before, last = messages or [{}]
     p = Pieces()
-    p.add("frame", render_text(source, before, tools, options))
+    text = render(before, tools)
+    p.add("frame", text)
+    p.guard(places_of(render, before, tools, text), 0, 0)
     p.begin_turn()
     content = last.get("content")
     style = _STYLES.get(format, "block")

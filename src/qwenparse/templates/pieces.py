@@ -6,7 +6,8 @@ a place may be empty. So the kind of a piece costs nothing to note, and the text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -27,6 +28,21 @@ class Part(NamedTuple):
     ids: Sequence[int] | None = None
     """The sampled ids of the beginning of a raw turn, as far as `ids_end`, where they are known."""
     ids_end: int = 0
+    stop: int = 0
+    """Where the stop text of a raw turn begins, and whatever the model wrote is over; its length if there is none."""
+
+
+class Known(NamedTuple):
+    """What is known of a raw turn's tokens."""
+
+    ids: Sequence[int]
+    """The sampled ids of its beginning; none if the turn was read as text."""
+    ids_end: int
+    stop: int
+
+
+Places = Callable[[], Sequence[int]]
+"""Positions of message text in a template's output, ascending; asked for once they are needed."""
 
 
 Splice = Callable[[int, Keep], "Sequence[Part] | None"]
@@ -84,15 +100,18 @@ def cut(text: str, start: int, end: int) -> str:
 class Pieces:
     """The growing prompt. `marks[k]` is the place where the k-th rendered message begins."""
 
-    __slots__ = ("has_query", "head_end", "ids", "images", "marks", "notes", "open", "special", "text", "thinking",
-                 "videos")  # fmt: skip
+    __slots__ = ("guards", "has_query", "head_end", "images", "known", "marks", "notes", "open", "special", "text",
+                 "thinking", "videos")  # fmt: skip
 
     def __init__(self) -> None:
         self.text: list[str] = []
         self.marks: list[int] = []
         self.special: dict[int, tuple[SegmentKind, str | None]] = {}
-        self.ids: dict[int, tuple[Sequence[int], int]] = {}
-        """Place of a raw turn -> its sampled ids and how much of its text they are."""
+        self.known: dict[int, Known] = {}
+        """Place of a raw turn -> what is known of its tokens."""
+        self.guards: list[tuple[Places, dict[int, int]]] = []
+        """For pieces of a text that a template file wrote: which characters of it are message text, and place ->
+        where the piece begins in it."""
         self.notes: list[Note] = []
         self.head_end = 0
         self.images = 0
@@ -125,8 +144,8 @@ class Pieces:
     def splice(self, parts: Iterable[Part]) -> None:
         """Appends a turn as generated, in place of a message."""
         for part in parts:
-            if part.ids is not None:
-                self.ids[len(self.text)] = part.ids, part.ids_end
+            if part.kind == "raw":
+                self.known[len(self.text)] = Known(part.ids or (), part.ids_end, part.stop)
             self.add(part.kind, part.text, part.turn)
 
     def count(self, pad: Pad) -> int:
@@ -149,6 +168,7 @@ class Pieces:
         """Appends what stands in `other` behind its first frame."""
         shift = len(self.text) - 2
         self.special.update((k + shift, kind) for k, kind in other.special.items() if k >= 2)
+        self.guards += [(ask, {k + shift: at for k, at in by.items() if k >= 2}) for ask, by in other.guards]
         self.open = None if other.open is None else other.open + shift
         self.text += other.text[2:]
 
@@ -160,16 +180,35 @@ class Pieces:
             setattr(other, name, value.copy() if isinstance(value, (list, dict)) else value)
         return other
 
-    def known_ids(self) -> dict[int, tuple[Sequence[int], int]]:
-        """Where a raw turn begins in the text -> its sampled ids and how much of it they are."""
-        if not self.ids:
+    def guard(self, ask: Places, start: int, at: int) -> None:
+        """Notes that the pieces from place `start` on are the text at position `at` of what a template file wrote."""
+        places = {}
+        for place in range(start, len(self.text)):
+            places[place] = at
+            at += len(self.text[place])
+        self.guards.append((ask, places))
+
+    def known_turns(self) -> dict[int, Known]:
+        """Where a raw turn begins in the text -> what is known of its tokens."""
+        if not self.known:
             return {}
-        found: dict[int, tuple[Sequence[int], int]] = {}
+        found: dict[int, Known] = {}
         at = 0
         for place, text in enumerate(self.text):
-            if place in self.ids:
-                found[at] = self.ids[place]
+            if place in self.known:
+                found[at] = self.known[place]
             at += len(text)
+        return found
+
+    def _message_text(self) -> dict[int, list[int]]:
+        """Place of a piece -> positions in it that are message text."""
+        found: dict[int, list[int]] = {}
+        for ask, places in self.guards:
+            positions = ask()
+            for place, at in places.items() if positions else ():
+                low, high = bisect_left(positions, at), bisect_left(positions, at + len(self.text[place]))
+                if low < high:
+                    found[place] = [position - at for position in positions[low:high]]
         return found
 
     def cut_open(self, length: int) -> None:
@@ -195,17 +234,32 @@ class Pieces:
         found: list[Segment] = []
         begin = end = 0
         before: tuple[SegmentKind, str | None] | None = None
+        data = self._message_text()
         for place, text in enumerate(self.text):
             if not text:
                 continue
-            kind = self.special.get(place)
-            if kind is None:
-                kind = ("data" if place & 1 else "head" if place < self.head_end else "frame", None)
-            if kind != before:
-                if before is not None:
-                    found.append(Segment(begin, end, *before))
-                begin, before = end, kind
-            end += len(text)
+            usual: SegmentKind = "data" if place & 1 else "head" if place < self.head_end else "frame"
+            whole = self.special.get(place, (usual, None))
+            for kind, length in ((whole, len(text)),) if place not in data else _cut(whole, len(text), data[place]):
+                if kind != before:
+                    if before is not None:
+                        found.append(Segment(begin, end, *before))
+                    begin, before = end, kind
+                end += length
         if before is not None:
             found.append(Segment(begin, end, *before))
         return tuple(found)
+
+
+def _cut(
+    kind: tuple[SegmentKind, str | None], length: int, positions: Sequence[int]
+) -> Iterator[tuple[tuple[SegmentKind, str | None], int]]:
+    """A piece cut at single characters of message text: (kind, length) of each part."""
+    at = 0
+    for position in positions:
+        if position > at:
+            yield kind, position - at
+        yield ("data", None), 1
+        at = position + 1
+    if at < length:
+        yield kind, length - at

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..formats import IM_END
-from .jinja import pieces_of
+from .jinja import pieces_of, places_of
 from .messages import Message, engine_error
 from .pieces import Part, Pieces, Splice
 from .texts import ASSISTANT
@@ -18,7 +18,7 @@ from .texts import ASSISTANT
 _TEXT = "QWENPARSE_TURN_{}_TEXT"
 _THOUGHT = "QWENPARSE_TURN_{}_THOUGHT"
 
-Render = Callable[[Sequence[Message]], str]
+Render = Callable[[Sequence[Message], Any], str]
 
 
 def stand_in(number: int, calls: Sequence[tuple[str, str]], thought: bool) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def stand_in(number: int, calls: Sequence[tuple[str, str]], thought: bool) -> di
     return message
 
 
-def keeps_old_thinking(render: Render) -> bool:
+def keeps_old_thinking(render: Callable[[Sequence[Message]], str]) -> bool:
     """Whether a template writes the thoughts of turns before the last query, or never writes any."""
     ask: dict[str, Any] = {"role": "user", "content": "?"}
     said = stand_in(0, (), True)
@@ -52,6 +52,7 @@ class Standing(NamedTuple):
 def spliced(
     render: Render,
     messages: Sequence[Message],
+    tools: Any,
     turns: Mapping[int, Standing],
     parts: Splice,
 ) -> Pieces:
@@ -66,7 +67,8 @@ def spliced(
         turn = turns.get(index)
         shown.append(messages[index] if turn is None else stand_in(index, turn.calls, turn.thought))
         index = index + 1 if turn is None else turn.end
-    text = render(shown)
+    text = render(shown, tools)
+    places = places_of(render, shown, tools, text)
     p = Pieces()
     at = 0
     for index in sorted(turns):
@@ -79,6 +81,7 @@ def spliced(
         given = parts(index, "keep" if block in text[start:mark] else "drop")
         assert given
         p.add("frame", text[at:start])
+        p.guard(places, len(p.text) - 2, at)
         # The newline behind the closing token is the template's own.
         p.splice(part for part in given if part != Part("frame", "\n"))
         at = end + len(IM_END)
@@ -86,5 +89,7 @@ def spliced(
     if tail.open is not None:
         p.open = len(p.text) + tail.open
     p.special.update((place + len(p.text), kind) for place, kind in tail.special.items())
+    begin = len(p.text)
     p.text += tail.text
+    p.guard(places, begin, at)
     return p
