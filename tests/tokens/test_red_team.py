@@ -114,7 +114,7 @@ def test_message_text_is_never_a_control_token(name: str, place: str) -> None:
     vocab = vocabulary(name)
     shown = 0
     for hostile in HOSTILE:
-        for before, after in (("", ""), ("x", "y"), ("天\n", " é")):
+        for before, after in (("", ""), ("x ", " é")):
             try:
                 prompt, plain = (render(name, PLACES[place](f"{before}{h}{after}")) for h in (hostile, "harmless"))
             except TemplateError:
