@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .encode import encode_segments
 from .errors import TokenIdsError
 from .replay import sampled_ids
+from .replay.digest import body
 from .splice import raw_of
 from .templates.pieces import Segment
 from .tokens import Encoder, TokenTable
@@ -98,23 +99,25 @@ def following(
     if turn.closed is None:
         raise ValueError("the turn is still being read; close its parser first")
     sampled = sampled_ids(turn)
+    if sampled is None and body(turn) == "":
+        sampled = (), 0  # nothing was fed
     if sampled is None:
         raise TokenIdsError("the turn was read as text: the ids that were sampled are not known", reason="text-fed")
     ids, length = sampled
-    body = raw_of(turn)[:length]
+    said = raw_of(turn)[:length]
     encoder = Encoder(tokenizer)
     table = table or turn.settings[2] or TokenTable.from_tokenizer(tokenizer)
     for token, i in (encoder.added or {}).items():
         if not (0 <= i < table.size and table[i] == to_bytes(token)):
             raise TokenIdsError(f"the tokenizer's {token!r} is {i}, but not in the table", reason="foreign-ids")
-    if _decode(table, ids, "the sampled ids") != to_bytes(body):
+    if _decode(table, ids, "the sampled ids") != to_bytes(said):
         raise TokenIdsError("the sampled ids are not the text of the turn in this table", reason="foreign-ids")
     if start is None:
         head = _decode(table, held, "the ids of the prompt").decode("utf-8", "surrogateescape")
         start = _start(text, segments, head, turn)
-    end = start + len(body)
-    if text[start:end] != body:
-        at = start + _common(text[start:end], body)
+    end = start + len(said)
+    if text[start:end] != said:
+        at = start + _common(text[start:end], said)
         raise TokenIdsError(
             f"the turn does not stand in the prompt as generated: {text[at : at + 24]!r} at {at}",
             reason="prefix-mismatch",
