@@ -129,7 +129,7 @@ cdef class ArgumentStart(Event):
 @cython.final
 @cython.no_gc
 cdef class ArgumentDelta(Event):
-    """More of the literal, framing newlines already removed. `text is raw`."""
+    """More of the literal, framing newlines already removed. `text is raw`, but for a value begun in the prompt."""
     __match_args__ = ("index", "text")
 
     def __init__(self, Py_ssize_t index, str text not None, Py_ssize_t start=0):
@@ -143,7 +143,7 @@ cdef class ArgumentDelta(Event):
 
     @property
     def text(self):
-        return self.raw
+        return self.raw if self.value is None else self.value
 
 
 @cython.final

@@ -5,7 +5,7 @@ Everything here is made from the machine's record, the list of regions and marks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -171,10 +171,8 @@ class Turn:
                     calls[-1]["recorded"][-1][1].append(self.raw[start:end])
             elif kind == _CALL:
                 name, call_id = strings[aux]
-                calls.append({"name": name, "id": call_id, "complete": False, "recorded": [], "dialect": "xml"})
+                calls.append({"name": name, "id": call_id, "complete": False, "recorded": []})
             elif kind == _ARGUMENT:
-                if strings[aux] is None:
-                    calls[-1]["dialect"] = "json"
                 calls[-1]["recorded"].append([strings[aux], [], False])
             elif kind == _TEXT:
                 calls[-1]["recorded"][-1][1].append(strings[aux])
@@ -198,7 +196,7 @@ class Turn:
                 id=call["id"],
                 complete=call["complete"],
                 recorded=tuple((key, "".join(parts), closed) for key, parts, closed in call["recorded"]),
-                dialect=call["dialect"],
+                dialect=self._dialect(issues_of.get(index, ())),
                 tool=self.tools.get(call["name"]),
                 issues=tuple(issues_of.get(index, ())),
                 max_held=max_held,
@@ -207,9 +205,15 @@ class Turn:
         )
         self.cut_call = None
         if cut == 1:
-            self.cut_call = ToolCall(len(self.calls), None, complete=False)
+            self.cut_call = ToolCall(len(self.calls), None, complete=False, dialect=self.format.dialect)
         elif cut == 0:
             self.cut_call = self.calls[-1]
+
+    def _dialect(self, issues: Iterable[Issue]) -> Dialect:
+        # Not read from the arguments: a call of either dialect may have none.
+        if any(issue.code == "foreign-dialect" for issue in issues):
+            return "json" if self.format.dialect == "xml" else "xml"
+        return self.format.dialect
 
     def _joined(self, kind: Kind) -> str | None:
         return "".join(self.raw[s.start : s.end] for s in self.spans if s.kind == kind) or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,60 @@ def test_wrong_usage_is_one_clear_line(completion: str, args: list[str], capsys:
     assert main([completion if a == "T" else a for a in args]) == 2
     error = capsys.readouterr().err
     assert error.startswith("qwenparse ") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("row", [
+    '{"text": 5}', '{"text": null}', '{"pieces": 5}', '{"pieces": ["a", null]}', '{"text": "ab", "pieces": ["a"]}',
+    '{"text": "x", "stop": "eos"}', '{"text": "x", "gen_prefix": 5}', '{"text": "x", "format": 5}', '{"text": "x", "tools": 5}',
+    "[1]", "nope", '{"text": ' + "[" * 200_000,
+])  # fmt: skip
+def test_a_bad_row_is_one_clear_line(row: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "turns.jsonl"
+    path.write_text(row)
+    assert main(["parse", str(path), "--format", "qwen3"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("qwenparse parse: ") and error.count("\n") == 1
+
+
+def test_surrogates_in_ollama_mode_are_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "turns.jsonl"
+    path.write_text('{"text": "\\ud800"}')
+    assert main(["parse", str(path), "--mode", "ollama:qwen3"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_binary_is_no_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jinja"
+    path.write_bytes(b"\x7fELF\xff")
+    assert main(["check-template", str(path)]) == 2
+    assert "is not UTF-8" in capsys.readouterr().err
+
+
+def test_live_shows_control_characters_of_every_region(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "turn.txt"
+    path.write_bytes(b"Hi <tool_call>\n<function=a>\n<\x1b[2J\xff \r\v</function>\n</tool_call>\n")
+    assert main(["parse", str(path), "--format", "qwen3.5", "--start", "content", "--live", "--delay", "0"]) == 0
+    out = capsys.readouterr().out
+    assert not set(out) & {"\x1b", "\udcff", "\r", "\v"} and "␛[2J" in out and "\\xff" in out
+
+
+@pytest.mark.parametrize("how", ["²", "-1", "0"])
+def test_a_cut_that_is_no_number(completion: str, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["parse", completion, "--format", "qwen3", "--cut", how]) == 2
+
+
+def test_an_output_that_is_not_unicode(completion: str) -> None:
+    command = [sys.executable, "-m", "qwenparse", "parse", completion, "--format", "qwen3.5", "--spans"]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=True)
+    assert b"Hi \\xe9" in done.stdout
+
+
+@pytest.mark.parametrize("closed", [0, 1])
+def test_closed_streams_are_one_clear_line(closed: int) -> None:
+    code = "import os, sys; os.close(int(sys.argv[1])); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+    command = [sys.executable, "-c", code, str(closed), "-m", "qwenparse", "compare"]
+    done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "is closed" in done.stderr
 
 
 def test_the_module_runs() -> None:

@@ -10,6 +10,7 @@ from soak import differs, of_core, of_spec
 from spec_parser import parse_spec
 
 import qwenparse
+from qwenparse.testing import Accumulated
 
 
 @pytest.mark.parametrize("start", lexemes.STARTS)
@@ -53,7 +54,10 @@ def test_completion_behind_a_prefix(format: str) -> None:
             parser = qwenparse.Parser.for_prompt(
                 "<|im_start|>assistant\n" + prefix, format=format, tools=tools, policy=policy
             )
+            seen = Accumulated(parser)
             events = [e for piece in pieces for e in parser.feed(piece)]
             events += parser.close(stop=stop)
+            seen.add(events)
+            seen.same_as(parser.turn)
             assert of_core(parser.turn) == spec, (prefix, text, tools, policy, stop)
             assert "".join(e.raw for e in events) == parser.turn.raw

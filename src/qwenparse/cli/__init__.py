@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -27,10 +28,19 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _check_streams() -> None:
+    if sys.stdin is None or sys.stdout is None:
+        raise OSError(f"standard {'input' if sys.stdin is None else 'output'} is closed")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What a model wrote need not fit the locale's encoding.
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; its exit code. 0: done, 1: a difference or finding, 2: wrong usage or input."""
     args = build_parser().parse_args(argv)
     try:
+        _check_streams()
         code = args.run(args)
         sys.stdout.flush()
         return int(code)

@@ -55,7 +55,7 @@ def tools_of(args: argparse.Namespace) -> list[dict[str, Any]] | None:
         return None
     try:
         tools = json.loads(args.tools.read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"--tools {args.tools}: not JSON ({error})") from None
     if not isinstance(tools, list):
         raise FormatError(f"--tools {args.tools}: it holds a {type(tools).__name__}, not a list of tools")
@@ -76,7 +76,7 @@ def cutting(how: str, text: str, pieces: list[str] | None) -> Iterator[str | byt
     elif how == "tokens":
         # Without a recording, roughly: words with the space in front of them.
         yield from pieces if pieces is not None else _words(text)
-    elif how.isdigit() and int(how):
+    elif how.isascii() and how.isdigit() and int(how):
         yield from (text[i : i + int(how)] for i in range(0, len(text), int(how)))
     else:
         raise FormatError(f"--cut {how}: it takes whole, chars, bytes, tokens or a number")

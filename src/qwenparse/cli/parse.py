@@ -27,9 +27,16 @@ def add_parser(subparsers: Any) -> None:
     options.add_cut(parser, "whole")
     parser.add_argument("--spans", action="store_true", help="list every region with its positions")
     parser.add_argument("--live", action="store_true", help="show the stream as it is parsed (--cut tokens)")
-    parser.add_argument("--delay", type=float, default=0.03, metavar="SECONDS", help="between pieces of --live")
+    parser.add_argument("--delay", type=_seconds, default=0.03, metavar="SECONDS", help="between pieces of --live")
     options.add_output(parser)
     parser.set_defaults(run=run)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds <= 3600:
+        raise ValueError
+    return seconds
 
 
 def run(args: argparse.Namespace) -> int:
@@ -107,7 +114,7 @@ def _show_live(events: Any, paint: Paint) -> None:
         if isinstance(event, Issue):
             text = paint("issue", f"‹{event.code}›")
         elif isinstance(event, Markup):
-            text = paint(event.kind, event.raw if event.kind != "ws" else event.raw.replace("\n", "⏎\n"))
+            text = paint(event.kind, printable(event.raw).replace("\n", "⏎\n" if event.kind == "ws" else "\n"))
         else:
             kind = {"ReasoningDelta": "think_body", "ContentDelta": "content", "ToolCallStart": "name",
                     "ArgumentStart": "key", "ArgumentDelta": "value"}.get(type(event).__name__, "dim")  # fmt: skip
@@ -157,6 +164,8 @@ def _ollama(args: argparse.Namespace, turn: turns.Recorded, paint: Paint) -> Non
             found["reasoning"] += result.thinking
             found["content"] += result.content
             found["calls"] += [{"name": c.name, "arguments": c.arguments} for c in result.calls]
+    except UnicodeEncodeError as error:
+        raise FormatError(f"{turn.name}: --mode {args.mode} reads UTF-8 only ({error.reason})") from None
     except ParseError as error:
         found["error"] = str(error)
     if args.json:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ..errors import FormatError
+from ..formats import Stop
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,28 @@ def read(names: Sequence[str]) -> Iterator[Recorded]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise FormatError(f"{name}, line {number}: not JSON ({error})") from None
             if not isinstance(row, dict) or not ("text" in row or "pieces" in row):
                 raise FormatError(f'{name}, line {number}: a turn has "text" or "pieces"')
+            wrong = _wrong(row)
+            if wrong:
+                raise FormatError(f"{name}, line {number}: {wrong}")
             yield _turn(row, f"{name}:{number}")
+
+
+def _wrong(row: dict[str, Any]) -> str | None:
+    """What is wrong with a row that says something of a turn."""
+    for key in ("text", "format", "gen_prefix"):
+        if key in row and not isinstance(row[key], str):
+            return f'"{key}" is a string'
+    if row.get("stop", "none") not in get_args(Stop):
+        return f'"stop" is one of {", ".join(get_args(Stop))}'
+    if "pieces" not in row:
+        return None
+    if not isinstance(row["pieces"], list) or not all(isinstance(piece, str) for piece in row["pieces"]):
+        return '"pieces" is a list of strings'
+    return '"pieces" are not those of "text"' if "".join(row["pieces"]) != row.get("text", "".join(row["pieces"])) else None
 
 
 def _turn(row: dict[str, Any], name: str) -> Recorded:

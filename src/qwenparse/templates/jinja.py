@@ -38,7 +38,10 @@ def source_of(template: str | os.PathLike[str]) -> str:
     if isinstance(template, str):
         return template
     with open(template, encoding="utf-8", newline="") as file:
-        return file.read()
+        try:
+            return file.read()
+        except UnicodeDecodeError as error:
+            raise TemplateError(f"{os.fspath(template)!r} is not UTF-8 ({error})", kind="engine") from None
 
 
 @lru_cache(maxsize=16)

@@ -56,10 +56,10 @@ class ArgumentsJSON:
         if isinstance(event, ArgumentDelta):
             mode = self._mode
             if mode == _STRING:
-                return quote(event.raw)[1:-1]
+                return quote(event.text)[1:-1]
             if mode == _OBJECT:
-                return self._escape(event.raw)
-            return self._text(event.raw)
+                return self._escape(event.text)
+            return self._text(event.text)
         if isinstance(event, ArgumentStart):
             return self._start(event.name)
         if isinstance(event, ArgumentEnd):
