@@ -58,13 +58,17 @@ def pythons() -> list[str]:
     return [path for key, path in sorted(found.items()) if key != this]
 
 
-def have_redis(required: bool) -> bool:
-    if shutil.which("redis-server"):
-        return True
+def debian(*packages: str) -> None:
+    """Installs packages where that is possible; whoever needs them says so if it was not."""
     if shutil.which("apt-get"):
         sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
         subprocess.run([*sudo, "apt-get", "update", "-qq"], check=False)
-        subprocess.run([*sudo, "apt-get", "install", "-y", "-qq", "redis-server"], check=False)
+        subprocess.run([*sudo, "apt-get", "install", "-y", "-qq", *packages], check=False, stdout=subprocess.DEVNULL)
+
+
+def have_redis(required: bool) -> bool:
+    if not shutil.which("redis-server"):
+        debian("redis-server")
     if shutil.which("redis-server"):
         return True
     message = "no redis-server and no way to install one"
@@ -92,6 +96,7 @@ def main() -> None:
         wheel(python)
         for other in pythons():
             core_tests(other)
+        fuzzing(python)
     print(f"all done in {time.monotonic() - began:.0f} s", flush=True)
 
 
@@ -110,6 +115,13 @@ def wheel(python: Path) -> None:
     plain = environment("wheel")
     run(plain, "-m", "pip", "install", "-q", "--force-reinstall", "--no-index", built)
     run(plain, "-m", "qwenparse", "compare", stdout=subprocess.DEVNULL)
+
+
+def fuzzing(python: Path) -> None:
+    """Short campaigns with native coverage, and a live model sampled now."""
+    debian("clang", "libclang-rt-14-dev", "libopenblas0-pthread")
+    run(python, "-m", "pip", "install", "-q", "-e", ".[fuzz]", "coverage")
+    run(python, "-m", "fuzz.ci")
 
 
 def core_tests(python: str) -> None:

@@ -107,7 +107,8 @@ def test_raw_turns_are_encoded_apart(tokenizer: Tokenizer) -> None:
     parts = [text[:raw], text[raw:-1], text[-1:]]
     ids = encode_segments(text, seam, tokenizer)
     assert ids == [id for part in parts for id in whole(tokenizer, part)] != whole(tokenizer, text)
-    known = encode_segments(text, seam, tokenizer, known={s.start: Known([1, 2], s.end - s.start, s.end - s.start) for s in seam if s.turn == "t"})
+    sampled = {s.start: Known([1, 2], s.end - s.start, s.end - s.start) for s in seam if s.turn == "t"}
+    known = encode_segments(text, seam, tokenizer, known=sampled)
     assert known == [*whole(tokenizer, parts[0]), 1, 2, *whole(tokenizer, parts[2])]
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._core import Delta, DeltaParser
+from .._core import DeltaParser
+from .._events import Delta
 from ..formats import State, Stop
 from .pieces import CallPiece, CallPieces, replaced
 
