@@ -99,7 +99,6 @@ def block(delta: Any) -> Any:
 def event(type: str, text: str) -> Any:
     return {
         "type": type, "sequence_number": 1, "item_id": "i", "output_index": 0, "content_index": 0, "delta": text,
-        "logprobs": [],
     }  # fmt: skip
 
 
@@ -126,7 +125,11 @@ ROWS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     ),
     "Responses events": (
         stream_of(responses.ResponseStream),
-        floor_of(*(lambda t, k=k: event(k, t) for k in ("reasoning_text", "output_text", "arguments"))),  # type: ignore[misc]
+        floor_of(
+            lambda t: event("response.reasoning_text.delta", t),
+            lambda t: {**event("response.output_text.delta", t), "logprobs": []},
+            lambda t: event("response.function_call_arguments.delta", t),
+        ),
     ),
     "Ollama lines": (
         stream_of(ollama.ChatStream),

@@ -153,39 +153,44 @@ class ResponseStream(Stream):
         if complete:
             self._output.append(item)
 
-    def _delta(self, type: str, text: str, out: list[Any]) -> None:
-        self._texts.append(text)
-        out.append(
-            {
-                "type": type,
-                "sequence_number": self._sequence,
-                "item_id": self._item_id,
-                "output_index": self._index,
-                "content_index": 0,
-                "delta": text,
-            }
-        )
-        self._sequence += 1
-
     def _reasoning(self, text: str, out: list[Any]) -> None:
         if not self._reasoning_shown:
             return
         if self._kind != "reasoning":
             self._open(_reasoning_item("rs", ""), {"type": "reasoning_text", "text": ""}, out)
-        self._delta("response.reasoning_text.delta", text, out)
+        self._texts.append(text)
+        out.append(
+            {
+                "type": "response.reasoning_text.delta", "sequence_number": self._sequence, "item_id": self._item_id,
+                "output_index": self._index, "content_index": 0, "delta": text,
+            }
+        )  # fmt: skip
+        self._sequence += 1
 
     def _content(self, text: str, out: list[Any]) -> None:
         if self._kind != "message":
             self._open(_message_item("msg", ""), _text_part(""), out)
-        self._delta("response.output_text.delta", text, out)
-        out[-1]["logprobs"] = []
+        self._texts.append(text)
+        out.append(
+            {
+                "type": "response.output_text.delta", "sequence_number": self._sequence, "item_id": self._item_id,
+                "output_index": self._index, "content_index": 0, "delta": text, "logprobs": [],
+            }
+        )  # fmt: skip
+        self._sequence += 1
 
     def _call(self, piece: CallPiece, out: list[Any]) -> None:
         if piece.name is not None:
             self._open(_call_item("fc", piece.id or "", piece.name, "", "in_progress"), None, out)
-        if piece.arguments:
-            self._delta("response.function_call_arguments.delta", piece.arguments, out)
-            del out[-1]["content_index"]
+        if text := piece.arguments:
+            self._texts.append(text)
+            out.append(
+                {
+                    "type": "response.function_call_arguments.delta", "sequence_number": self._sequence,
+                    "item_id": self._item_id, "output_index": self._index, "delta": text,
+                }
+            )  # fmt: skip
+            self._sequence += 1
         if piece.complete is not None:
             self._shut(out, piece.complete)
 
