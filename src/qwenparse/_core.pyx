@@ -35,14 +35,13 @@ completion begins at 0, and what lies before 0 is clipped from reports.
 
 cimport cython
 from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
-from cpython.list cimport PyList_Append
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, strchr, strlen
 
 from qwenparse._events cimport (
-    ArgumentDelta, ArgumentEnd, ArgumentStart, ContentDelta, Delta, Event, Issue, Markup, ReasoningDelta, ToolCallEnd,
-    ToolCallStart,
+    ArgumentDelta, ArgumentEnd, ArgumentStart, Delta, Event, Issue, Markup, ToolCallEnd, ToolCallStart,
+    argument_delta, content_delta, markup, reasoning_delta,
 )
 from qwenparse._json cimport (
     J_AFTER, J_DONE, J_ESCAPE, J_EXP, J_FRAC, J_HEX, J_INT, J_KEY_OR_END, J_STRING, J_ZERO,
@@ -52,7 +51,8 @@ from qwenparse._json cimport (
 from qwenparse._scan cimport (
     Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
     PyUnicode_KIND, PyUnicode_READ, PyUnicode_Substring,
-    blanks_since_newline, find_char, find_quote, holds_broken, is_ws, line_feed, line_reset,
+    blanks_since_newline, characters, find_char, find_quote, holds_broken, is_text, is_ws, line_feed,
+    line_reset, name_end,
 )
 
 import os
@@ -221,10 +221,30 @@ cdef enum:
 cdef list FIXED = [None] * len(KINDS)
 cdef Py_ssize_t FIXED_LEN[64]
 
+cdef list ASCII = [chr(k) for k in range(128)]
+
 cdef char TAG_TEXT[8][16]
 cdef Py_ssize_t TAG_LEN[8]
 cdef enum:
     TAG_LONGEST = 12
+
+
+cdef inline int tag_at(int kind, void* data, Py_ssize_t i) noexcept nogil:
+    """The only tag that can stand at i, where a '<' and at least three more characters are."""
+    cdef Py_UCS4 c = PyUnicode_READ(kind, data, i + 1)
+    cdef bint close = c == 47
+    if close:
+        i += 1
+        c = PyUnicode_READ(kind, data, i + 1)
+    if c == 102:
+        return TAG_FN_CLOSE if close else TAG_FN
+    if c == 112:
+        return TAG_PARAM_CLOSE if close else TAG_PARAM
+    if c != 116:
+        return NO_TAG
+    if PyUnicode_READ(kind, data, i + 2) == 104:
+        return TAG_THINK_CLOSE if close else TAG_THINK
+    return TAG_CALL_CLOSE if close else TAG_CALL
 
 
 cdef void _load_tags() except *:
@@ -308,10 +328,18 @@ cdef str _fresh_id():
         return "call_" + digits[:24]
 
 
+cdef inline bint is_blank_or_quote(Py_UCS4 c) noexcept:
+    return c == 32 or c == 9 or c == 34 or c == 39
+
+
 cdef inline str _clean_name(str written, bint* quoted):
     """NAME: surrounding blanks and one pair of matching quotes removed."""
-    cdef str name = written.strip(" \t")
+    cdef str name
+    cdef Py_ssize_t n = PyUnicode_GET_LENGTH(written)
     quoted[0] = False
+    if n and not is_blank_or_quote(written[0]) and not is_blank_or_quote(written[n - 1]):
+        return written
+    name = written.strip(" \t")
     if len(name) >= 2 and name[0] == name[len(name) - 1] and (name[0] == u'"' or name[0] == u"'"):
         name = name[1:len(name) - 1]
         quoted[0] = True
@@ -650,25 +678,32 @@ cdef class _Machine:
     # ------------------------------------------------------------------------------------------- reporting
 
     cdef inline str _slice(self, Py_ssize_t a, Py_ssize_t b):
+        cdef Py_UCS4 c
+        if a == 0 and b == self.n and self.piece is not None:
+            return self.piece
+        if b - a == 1:
+            c = self._c(a)
+            if c < 128:
+                return <str> ASCII[<Py_ssize_t> c]
         if self.piece is not None:
-            if a == 0 and b == self.n:
-                return self.piece
             return PyUnicode_Substring(self.piece, a, b)
         return PyUnicode_FromKindAndData(4, self.buffer + a, b - a)
 
     cdef inline int _rec(self, int kind, int aux, Py_ssize_t a, Py_ssize_t b) except -1:
+        return self._add_rec(kind, aux, a, b) if self.record else 0
+
+    @cython.final
+    cdef int _add_rec(self, int kind, int aux, Py_ssize_t a, Py_ssize_t b) except -1:
         cdef Rec* r
         cdef Rec* grown
         cdef Py_ssize_t capacity
-        if not self.record:
-            return 0
         if self.n_recs:
             r = &self.recs[self.n_recs - 1]
             if kind < R_CALL and r.kind == kind and r.end == a:
                 r.end = b
                 return 0
         if self.n_recs == self.recs_capacity:
-            capacity = 16 if self.recs_capacity == 0 else self.recs_capacity * 2
+            capacity = 64 if self.recs_capacity == 0 else self.recs_capacity * 2
             grown = <Rec*> realloc(self.recs, capacity * sizeof(Rec))
             if grown == NULL:
                 raise MemoryError
@@ -700,7 +735,7 @@ cdef class _Machine:
             if self.out is None:
                 self.out = [e]
             else:
-                PyList_Append(self.out, e)
+                self.out.append(e)
         elif self.mode == MODE_DELTA:
             if self.d_calls is None:
                 self.d_calls = [e]
@@ -708,14 +743,16 @@ cdef class _Machine:
                 self.d_calls.append(e)
         return 0
 
-    cdef int _emit(self, int kind, Py_ssize_t a, Py_ssize_t b) except -1:
+    cdef inline int _emit(self, int kind, Py_ssize_t a, Py_ssize_t b) except -1:
         """Reports the region [a, b) of the window."""
-        cdef Py_ssize_t cut
-        cdef str text
-        cdef str raw
-        cdef Event e
         if a >= b:
             return 0
+        if self.notes is None and self.base + a >= 0:
+            return self._report(kind, a, b, None)
+        return self._emit_with_notes(kind, a, b)
+
+    cdef int _emit_with_notes(self, int kind, Py_ssize_t a, Py_ssize_t b) except -1:
+        cdef Py_ssize_t cut
         while self.notes is not None:
             cut = <Py_ssize_t> self.notes[0][0] - self.base
             if cut >= b:
@@ -745,8 +782,10 @@ cdef class _Machine:
             self._rec_string(R_TEXT, PyUnicode_Substring(whole, 0, clip), self.base + a + clip)
         return self._report(kind, a + clip, b, whole) if a + clip < b or whole is not None else 0
 
+    @cython.final
     cdef int _report(self, int kind, Py_ssize_t a, Py_ssize_t b, whole) except -1:
         cdef Event e
+        cdef str raw
         cdef Py_ssize_t start = self.base + a
         if self.base + b > self.emitted:
             self.emitted = self.base + b
@@ -755,25 +794,25 @@ cdef class _Machine:
         if self.mode == MODE_NONE:
             return 0
         if kind == K_VALUE or kind == K_JSON_ARGS:
-            e = ArgumentDelta.__new__(ArgumentDelta)
-            e.number = self.call
+            e = argument_delta(self.call, self._slice(a, b), start)
             e.value = whole
-        elif self.mode == MODE_DELTA:
+            return self._event(e)
+        if self.mode == MODE_DELTA:
             if kind == K_THINK_BODY:
                 self.d_reasoning = _joined(self.d_reasoning, self._slice(a, b))
             elif kind == K_CONTENT:
                 self.d_content = _joined(self.d_content, self._slice(a, b))
             return 0
-        elif kind == K_CONTENT:
-            e = ContentDelta.__new__(ContentDelta)
-        elif kind == K_THINK_BODY:
-            e = ReasoningDelta.__new__(ReasoningDelta)
+        # A note inside a closer's variant cuts it: the parts are not the closer.
+        if FIXED_LEN[kind] != b - a or (kind == K_PARAM_CLOSE and (self._c(a) != 60 or self._c(b - 1) != 62)):
+            raw = self._slice(a, b)
         else:
-            e = Markup.__new__(Markup)
-            e.value = KINDS[kind]
-        e.raw = self._slice(a, b) if FIXED_LEN[kind] != b - a else <str> FIXED[kind]
-        e.start = start
-        return self._event(e)
+            raw = <str> FIXED[kind]
+        if kind == K_CONTENT:
+            return self._event(content_delta(raw, start))
+        if kind == K_THINK_BODY:
+            return self._event(reasoning_delta(raw, start))
+        return self._event(markup(<str> KINDS[kind], raw, start))
 
     cdef inline str _at(self, Py_ssize_t a, Py_ssize_t b):
         """The part of [a, b) that belongs to the completion."""
@@ -922,15 +961,17 @@ cdef class _Machine:
                 high = middle
         return low < self.n_certain and self.certain[low] == at
 
+    @cython.final
     cdef int _read_tag(self, Lex* x, Py_ssize_t start, bint again, unsigned int mask) noexcept:
         """Reads the tag at `start`, one of `mask`; `again`: goes on where it stopped."""
         cdef Py_ssize_t n = self.n
         cdef Py_ssize_t have = n - start
-        cdef Py_ssize_t size, m, k, at
+        cdef Py_ssize_t size, m, at, limit
         cdef int t
         cdef bint variant
         cdef Py_UCS4 c
-        cdef char head[TAG_LONGEST]
+        cdef int first = 0
+        cdef int last = 8
         cdef int kind = self.kind
         cdef void* data = self.data
         if not again or x.read != READ_OPEN:
@@ -942,35 +983,19 @@ cdef class _Machine:
                 return DONE if self.closing else MORE
             if PyUnicode_READ(kind, data, start) != 60:
                 return DONE
-            if have > 1:
-                c = PyUnicode_READ(kind, data, start + 1)
-                if c == 47:
-                    mask &= B_THINK_CLOSE | B_CALL_CLOSE | B_FN_CLOSE | B_PARAM_CLOSE
-                elif c == 116:
-                    mask &= B_THINK | B_CALL
-                else:
-                    mask &= B_FN if c == 102 else B_PARAM if c == 112 else 0
-                if not mask:
+            if have >= 4:
+                first = tag_at(kind, data, start)
+                if first == NO_TAG or not mask >> first & 1:
                     self.work += 1
                     return DONE
-            m = TAG_LONGEST if TAG_LONGEST < have else have
-            self.work += m
-            if kind == 1:
-                memcpy(head, <char*> data + start, m)
-            elif kind == 2:
-                for k in range(m):
-                    c = (<unsigned short*> data)[start + k]
-                    head[k] = <char> c if c < 128 else 0
-            else:
-                for k in range(m):
-                    c = (<unsigned int*> data)[start + k]
-                    head[k] = <char> c if c < 128 else 0
-            for t in range(8):
+                last = first + 1
+            self.work += TAG_LONGEST if TAG_LONGEST < have else have
+            for t in range(first, last):
                 if not mask >> t & 1:
                     continue
                 size = TAG_LEN[t]
                 m = size if size < have else have
-                if memcmp(head, TAG_TEXT[t], m) != 0:
+                if not is_text(kind, data, start, TAG_TEXT[t], m):
                     continue
                 if self.by_id and (self.id_tags >> t) & 1 and not self._is_certain(start):
                     continue
@@ -993,22 +1018,26 @@ cdef class _Machine:
         size = start + TAG_LEN[x.tag]           # the NAME or variant begins here
         variant = x.tag == TAG_PARAM_CLOSE
         m = VARIANT_LIMIT if variant else NAME_LIMIT
-        while at < n:
+        limit = size + m if size + m < n else n
+        while True:
+            at = name_end(kind, data, at, limit)
+            if at == n:
+                break
             c = PyUnicode_READ(kind, data, at)
+            if c == 13 and variant and at < limit:
+                at += 1
+                continue
+            self.work += at - x.at
+            x.at = x.end = at
             if c == 62 and (at > size or variant):
-                self.work += at - x.at
                 x.at = x.end = at + 1
                 x.read = READ_WHOLE
-                return DONE
-            if c == 60 or c == 62 or c == 10 or (c == 13 and not variant) or at - size >= m:
-                self.work += at - x.at
-                x.at = x.end = at
+            elif variant:
+                x.tag = NO_TAG
+                x.read = READ_NONE
+            else:
                 x.read = READ_BROKEN
-                if variant:
-                    x.tag = NO_TAG
-                    x.read = READ_NONE
-                return DONE
-            at += 1
+            return DONE
         self.work += n - x.at
         x.at = x.end = n
         if x.tag == TAG_PARAM_CLOSE:
@@ -2374,19 +2403,24 @@ cdef class _Machine:
             self.pending[k] = <unsigned char> data[used + k]
         self.n_pending = <int> (size - used)
         if tags:
-            self._place_tags(s, before, tags)
+            self._place_tags(s, data, before, tags)
         return self._input(s)
 
-    cdef int _place_tags(self, str s, Py_ssize_t before, Py_ssize_t tags) except -1:
-        """Byte offsets of the last certain tags, `before` bytes further on in s, become positions."""
+    cdef int _place_tags(self, str s, const char* text, Py_ssize_t before, Py_ssize_t tags) except -1:
+        """Byte offsets of the last certain tags, `before` bytes further on in `text`, become positions in s."""
         cdef int kind = PyUnicode_KIND(s)
         cdef void* data = PyUnicode_DATA(s)
+        cdef bint broken = holds_broken(kind, data, PyUnicode_GET_LENGTH(s))
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t offset = 0
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, end
         cdef Py_UCS4 c
         for k in range(self.n_certain - tags, self.n_certain):
-            while offset < self.certain[k] + before:
+            end = <Py_ssize_t> self.certain[k] + before
+            if not broken:
+                at += characters(text + offset, end - offset)
+                offset = end
+            while offset < end:
                 c = PyUnicode_READ(kind, data, at)
                 # An undecodable byte was one byte.
                 offset += 1 if c < 0x80 or 0xDC80 <= c <= 0xDCFF else 2 if c < 0x800 else 3 if c < 0x10000 else 4
@@ -2529,7 +2563,10 @@ cdef class _Machine:
 
     cdef Py_ssize_t _consume_text(self, const unsigned int* ids, Py_ssize_t count) except -1:
         """Reads ids up to the first that has no bytes or ends the turn, as one piece; says how many."""
-        cdef _Table table = self.table
+        cdef const unsigned char* kinds = self.table.kinds
+        cdef const unsigned int* offsets = self.table.offsets
+        cdef const char* blob = self.table.blob
+        cdef Py_ssize_t safe = self.table.blob_size - 16    # up to here 16 bytes can be read
         cdef Py_ssize_t k = 0
         cdef Py_ssize_t begin, size
         cdef Py_ssize_t used = 0
@@ -2545,9 +2582,9 @@ cdef class _Machine:
                 raise MemoryError
         try:
             for k in range(count):
-                what = table.kinds[ids[k]]
-                begin = table.offsets[ids[k]]
-                size = table.offsets[ids[k] + 1] - begin
+                what = kinds[ids[k]]
+                begin = offsets[ids[k]]
+                size = offsets[ids[k] + 1] - begin
                 if what != 0 and (what > 4 or self.by_id):
                     if what > 4:
                         count = k
@@ -2562,10 +2599,10 @@ cdef class _Machine:
                     if text == small:
                         memcpy(grown, small, used)
                     text = grown
-                if size <= 16 and begin + 16 <= table.blob_size:
-                    memcpy(text + used, table.blob + begin, 16)     # a fixed size is two moves
+                if size <= 16 and begin <= safe:
+                    memcpy(text + used, blob + begin, 16)           # a fixed size is two moves
                 else:
-                    memcpy(text + used, table.blob + begin, size)
+                    memcpy(text + used, blob + begin, size)
                 used += size
             # An unfinished character before a stop will never be finished.
             self._input_bytes(text, used, 4 < what < 255, tags)
@@ -2733,17 +2770,11 @@ cdef class _Machine:
         return s
 
     cdef inline Event _text_event(self, str s, int kind):
-        cdef Event e
         if kind == K_THINK_BODY:
-            e = ReasoningDelta.__new__(ReasoningDelta)
-        elif kind == K_CONTENT:
-            e = ContentDelta.__new__(ContentDelta)
-        else:
-            e = ArgumentDelta.__new__(ArgumentDelta)
-            e.number = self.call
-        e.raw = s
-        e.start = self.emitted
-        return e
+            return reasoning_delta(s, self.emitted)
+        if kind == K_CONTENT:
+            return content_delta(s, self.emitted)
+        return argument_delta(self.call, s, self.emitted)
 
     cdef inline Delta _text_delta(self, str s, int kind):
         cdef Delta d = Delta.__new__(Delta)

@@ -63,3 +63,10 @@ cdef class Delta:
     cdef readonly str content
     cdef readonly tuple calls
     cdef readonly tuple issues
+
+
+# Within this module `__new__` is a plain call: the machine makes what it makes most by these.
+cdef Event content_delta(str raw, Py_ssize_t start)
+cdef Event reasoning_delta(str raw, Py_ssize_t start)
+cdef Event argument_delta(Py_ssize_t index, str raw, Py_ssize_t start)
+cdef Event markup(str kind, str raw, Py_ssize_t start)

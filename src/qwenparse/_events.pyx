@@ -266,6 +266,34 @@ cdef class Delta:
         return Delta, (self.reasoning, self.content, self.calls, self.issues)
 
 
+cdef Event content_delta(str raw, Py_ssize_t start):
+    cdef Event e = ContentDelta.__new__(ContentDelta)
+    e.raw = raw
+    e.start = start
+    return e
+
+
+cdef Event reasoning_delta(str raw, Py_ssize_t start):
+    cdef Event e = ReasoningDelta.__new__(ReasoningDelta)
+    e.raw = raw
+    e.start = start
+    return e
+
+
+cdef Event argument_delta(Py_ssize_t index, str raw, Py_ssize_t start):
+    cdef Event e = ArgumentDelta.__new__(ArgumentDelta)
+    e.raw = raw
+    e.start = start
+    e.number = index
+    return e
+
+
+cdef Event markup(str kind, str raw, Py_ssize_t start):
+    cdef Event e = Markup.__new__(Markup)
+    e.raw = raw
+    e.start = start
+    e.value = kind
+    return e
 
 
 CallEvent = ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd

@@ -1,6 +1,6 @@
 """Inline C of the scanner: character classes, the next '<', the line state. Knows no policy and no format rule."""
 
-from libc.string cimport memchr
+from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from "Python.h":
     int PyUnicode_KIND(object)
@@ -10,6 +10,15 @@ cdef extern from "Python.h":
     object PyUnicode_FromKindAndData(int kind, const void* data, Py_ssize_t size)
     object PyUnicode_Substring(object, Py_ssize_t start, Py_ssize_t end)
     object PyUnicode_DecodeUTF8Stateful(const char* s, Py_ssize_t size, const char* errors, Py_ssize_t* consumed)
+
+
+cdef extern from *:
+    """
+    #define QWENPARSE_LOW_BITS 0x0101010101010101ull
+    #define QWENPARSE_HIGH_BITS 0x8080808080808080ull
+    """
+    const unsigned long long LOW_BITS "QWENPARSE_LOW_BITS"
+    const unsigned long long HIGH_BITS "QWENPARSE_HIGH_BITS"
 
 
 cdef inline bint is_ws(Py_UCS4 c) noexcept nogil:
@@ -59,18 +68,19 @@ cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t
     cdef const unsigned char* u1 = <const unsigned char*> data
     cdef const unsigned short* u2 = <const unsigned short*> data
     cdef const unsigned int* u4 = <const unsigned int*> data
-    cdef unsigned char hit1
+    cdef unsigned long long word, q, b
     cdef unsigned short hit2
     cdef unsigned int hit4
     cdef int k
     if kind == 1:
-        while n - i >= 16:
-            hit1 = 0
-            for k in range(16):
-                hit1 |= (u1[i + k] == 34) | (u1[i + k] == 92)
-            if hit1:
+        while n - i >= 8:
+            memcpy(&word, u1 + i, 8)
+            q = word ^ 34 * LOW_BITS
+            b = word ^ 92 * LOW_BITS
+            # The high bit of a byte that is zero, and at most of some behind it.
+            if ((q - LOW_BITS & ~q) | (b - LOW_BITS & ~b)) & HIGH_BITS:
                 break
-            i += 16
+            i += 8
         while i < n and u1[i] != 34 and u1[i] != 92:
             i += 1
         return i
@@ -97,6 +107,54 @@ cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t
     return i
 
 
+cdef inline bint is_text(int kind, void* data, Py_ssize_t i, const char* text, Py_ssize_t size) noexcept nogil:
+    """Whether these `size` ASCII characters stand at i."""
+    cdef const unsigned short* u2 = <const unsigned short*> data
+    cdef const unsigned int* u4 = <const unsigned int*> data
+    cdef Py_ssize_t k
+    if kind == 1:
+        return memcmp(<char*> data + i, text, size) == 0
+    for k in range(size):
+        if (u2[i + k] if kind == 2 else u4[i + k]) != <unsigned int> text[k]:
+            return False
+    return True
+
+
+cdef inline Py_ssize_t name_end(int kind, void* data, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    """Index of the first '<', '>', newline or carriage return in [i, n), or n."""
+    cdef const unsigned char* u1 = <const unsigned char*> data
+    cdef const unsigned short* u2 = <const unsigned short*> data
+    cdef const unsigned int* u4 = <const unsigned int*> data
+    if kind == 1:
+        while i < n and (u1[i] > 62 or not (u1[i] == 62 or u1[i] == 60 or u1[i] == 10 or u1[i] == 13)):
+            i += 1
+    elif kind == 2:
+        while i < n and (u2[i] > 62 or not (u2[i] == 62 or u2[i] == 60 or u2[i] == 10 or u2[i] == 13)):
+            i += 1
+    else:
+        while i < n and (u4[i] > 62 or not (u4[i] == 62 or u4[i] == 60 or u4[i] == 10 or u4[i] == 13)):
+            i += 1
+    return i
+
+
+cdef inline Py_ssize_t characters(const char* text, Py_ssize_t n) noexcept nogil:
+    """Characters that begin in n bytes of valid UTF-8."""
+    cdef Py_ssize_t count = 0
+    cdef Py_ssize_t i = 0
+    cdef unsigned char some
+    cdef int k
+    while n - i >= 64:
+        some = 0
+        for k in range(64):
+            some += <signed char> text[i + k] >= -64
+        count += some
+        i += 64
+    while i < n:
+        count += <signed char> text[i] >= -64
+        i += 1
+    return count
+
+
 cdef inline bint holds_broken(int kind, void* data, Py_ssize_t n) noexcept nogil:
     """Whether an undecodable byte (PEP 383) is among the characters. Kind 1 cannot hold one."""
     cdef const unsigned short* u2 = <const unsigned short*> data
@@ -109,24 +167,24 @@ cdef inline bint holds_broken(int kind, void* data, Py_ssize_t n) noexcept nogil
         while n - i >= 16:
             hit2 = 0
             for k in range(16):
-                hit2 |= <unsigned short> (u2[i + k] - 0xDC80) < 0x80
+                hit2 |= (u2[i + k] & 0xFF80) == 0xDC80
             if hit2:
                 return True
             i += 16
         while i < n:
-            if <unsigned short> (u2[i] - 0xDC80) < 0x80:
+            if (u2[i] & 0xFF80) == 0xDC80:
                 return True
             i += 1
     elif kind == 4:
         while n - i >= 16:
             hit4 = 0
             for k in range(16):
-                hit4 |= u4[i + k] - 0xDC80u < 0x80
+                hit4 |= (u4[i + k] & 0xFFFFFF80u) == 0xDC80u
             if hit4:
                 return True
             i += 16
         while i < n:
-            if u4[i] - 0xDC80u < 0x80:
+            if (u4[i] & 0xFFFFFF80u) == 0xDC80u:
                 return True
             i += 1
     return False
@@ -209,12 +267,21 @@ cdef inline void line_step(Line* l, Py_UCS4 c) noexcept nogil:
 
 cdef inline void line_feed(Line* l, int kind, void* data, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
     """Moves the line state over [i, n)."""
+    cdef Py_UCS4 c
     while i < n:
         if l.phase == LINE_PLAIN and not l.bol:
             i = find_char(kind, data, i, n, 10)
             if i == n:
                 return
-        line_step(l, PyUnicode_READ(kind, data, i))
+            line_newline(l)
+            i += 1
+            continue
+        c = PyUnicode_READ(kind, data, i)
+        if c > 32 and c != 96 and c != 126 and l.phase == LINE_INDENT:      # the way of almost all lines
+            l.bol = False
+            l.phase = LINE_PLAIN
+        else:
+            line_step(l, c)
         i += 1
 
 

@@ -80,3 +80,9 @@ def test_other_lone_surrogates_of_a_str_are_kept() -> None:
 def test_any_buffer_is_taken() -> None:
     for data in (b"Hi", bytearray(b"Hi"), memoryview(b"Hi")):
         assert qwenparse.parse(data, "qwen2.5").content == "Hi"
+
+
+def test_broken_byte_inside_a_variant_of_a_closer() -> None:
+    data = b"<tool_call>\n<function=sh>\n<parameter=cmd>\nls\n</parametero\x80>\n</function>\n</tool_call>"
+    events = qwenparse.Parser("qwen3-coder", start="content").feed(data)
+    assert "".join(event.raw for event in events).encode("utf-8", "surrogateescape") == data
