@@ -18,15 +18,15 @@ from fuzz.build import WORK
 EDITS = (
     ("    cdef bint wrapper ", "    cdef bint planted\n    cdef bint wrapper "),
     (
-        "        self.call_open = True\n        self.call_complete = False\n",
-        "        self.call_open = True\n        self.call_complete = False\n"
+        "        self.call_open = True\n",
+        "        self.call_open = True\n"
         "        self.planted = self.wrapper and kind == K_NAME and len(name) > 0 and name[0] == 120\n",
     ),
     (
-        "        self.arg_open = True\n        self.strings.append(key)\n",
+        "        self.arg_open = True\n",
         "        if self.planted and key is not None and len(key) == 1:\n"
         '            raise RuntimeError("planted bug")\n'
-        "        self.arg_open = True\n        self.strings.append(key)\n",
+        "        self.arg_open = True\n",
     ),
 )
 

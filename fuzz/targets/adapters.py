@@ -16,7 +16,7 @@ from qwenparse.adapters.responses import ResponseStream
 
 NATIVE = True
 BYTECODE = ("qwenparse.adapters",)
-MIN_EDGES = 1
+MIN_EDGES = 1700
 
 FINISH = {"im_end": "stop", "other_stop": "stop", "none": "length"}
 Calls = list[tuple[str, str]]

@@ -17,7 +17,7 @@ from qwenparse import ReplayError, Turn, render
 
 NATIVE = True
 BYTECODE = ("qwenparse.replay",)
-MIN_EDGES = 1
+MIN_EDGES = 1500
 
 SEAL, PLACE = 16, 4
 

@@ -7,7 +7,7 @@ from fuzz.settings import settings
 
 NATIVE = True
 BYTECODE = ("qwenparse.values",)
-MIN_EDGES = 1
+MIN_EDGES = 1800
 
 
 def one(data: bytes) -> None:

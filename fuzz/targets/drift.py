@@ -18,7 +18,7 @@ from qwenparse.utf8 import to_bytes
 
 NATIVE = True
 BYTECODE = ("qwenparse.drift",)
-MIN_EDGES = 1
+MIN_EDGES = 1800
 
 HEAD = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
 TAILS = ("", "<|im_end|>", "<|im_end|>\n<|im_start|>user\nMore.<|im_end|>\n<|im_start|>assistant\n<think>\n")

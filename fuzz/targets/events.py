@@ -17,7 +17,7 @@ from qwenparse import (
 )
 
 NATIVE = True
-MIN_EDGES = 150
+MIN_EDGES = 250
 
 
 def one(data: bytes) -> None:

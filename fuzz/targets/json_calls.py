@@ -15,7 +15,7 @@ from fuzz.settings import settings
 from qwenparse import Policy
 
 NATIVE = True
-MIN_EDGES = 1
+MIN_EDGES = 1300
 
 HEAD = '{"name": "sh", "arguments": '
 

@@ -7,7 +7,7 @@ from fuzz.settings import TOOLSETS, settings
 from qwenparse import Parser
 
 NATIVE = True
-MIN_EDGES = 1
+MIN_EDGES = 1400
 
 
 def one(data: bytes) -> None:

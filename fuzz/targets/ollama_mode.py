@@ -13,7 +13,7 @@ from qwenparse.ollama import ParseError, Parser
 
 NATIVE = False
 BYTECODE = ("qwenparse.ollama",)
-MIN_EDGES = 100
+MIN_EDGES = 450
 
 NAMES = ("qwen3-coder", "qwen3.5", "qwen3", "qwen3-thinking", "qwen3-vl-instruct", "qwen3-vl-thinking")
 THINK = (None, True, False, None)

@@ -6,7 +6,7 @@ from fuzz import checks
 from fuzz.settings import settings
 
 NATIVE = True
-MIN_EDGES = 1
+MIN_EDGES = 1400
 
 
 def one(data: bytes) -> None:

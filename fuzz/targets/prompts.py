@@ -17,7 +17,7 @@ from qwenparse.formats import FORMATS
 
 NATIVE = False
 BYTECODE = ("qwenparse.templates", "qwenparse.prompt")
-MIN_EDGES = 200
+MIN_EDGES = 600
 
 RENDERED = [name for name, format in FORMATS.items() if format.renderer]
 OPTIONS: tuple[dict[str, Any], ...] = (

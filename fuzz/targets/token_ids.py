@@ -15,7 +15,7 @@ from qwenparse import render
 from qwenparse.tokens import TokenTable
 
 NATIVE = True
-MIN_EDGES = 1
+MIN_EDGES = 1600
 
 MERGES = [
     b"></",

@@ -7,7 +7,7 @@ from fuzz.settings import settings
 
 NATIVE = True
 BYTECODE = ("qwenparse.values",)
-MIN_EDGES = 1
+MIN_EDGES = 1500
 
 KEYS = (b"path", b"n", b"ids", b"opts", b"ok", b"maybe", b"other", b"cmd")
 

@@ -312,7 +312,8 @@ class Grammar:
                 + "}"
             )
         if kind < 0.5:
-            return rng.choice(("1", "1.0", "-0", "1e5", "true", "false", "null", "01", "1.", "NaN"))
+            numbers = ("01", "1.", "NaN", "-") if self.bad() else ("1", "1.0", "-0", "1e5", "true", "false", "null")
+            return rng.choice(numbers)
         text = json.dumps(self.prose(1) + (rng.choice(LEXEMES) if self.bad() else ""), ensure_ascii=rng.random() < 0.5)
         return text.replace("\\n", "\n") if self.bad() else text
 
