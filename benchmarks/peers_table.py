@@ -111,14 +111,30 @@ def run(turns: int, seed: int, rounds: int) -> tuple[list[Row], dict[str, str]]:
     return rows, missing
 
 
+HEAD = ("parser", "version", "dialect", "streams of a call", "ns/token", "consumed", "calls", "text", "all right")
+TITLE = "CPU time per token, results consumed (ns, logarithmic)"
+
+
 def table(rows: Sequence[Row], missing: dict[str, str]) -> str:
-    head = ("parser", "version", "dialect", "streams of a call", "ns/token", "consumed", "calls", "text", "all right")
-    lines = [head, *(_cells(row) for row in rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    """Markdown with its columns in line, and what is missing."""
+    lines = [HEAD, *(_cells(row) for row in rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(HEAD))]
     out = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) + " |" for line in lines]
     out.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
-    out += ["", *(f"missing: {name}: {why}" for name, why in missing.items())]
+    out += ["", *(f"* missing: {name}: {why}" for name, why in missing.items())]
     return "\n".join(out)
+
+
+def bars(rows: Sequence[Row]) -> list[picture.Bar]:
+    return [
+        picture.Bar(
+            label=f"{r.name} {r.version}, {r.dialect}",
+            value=r.ns_consumed,
+            note=f"{r.whole_right:.0%} right",
+            strong=r.name.startswith("qwenparse"),
+        )
+        for r in sorted(rows, key=lambda r: r.ns_consumed)
+    ]
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -139,25 +155,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     rows, missing = run(options.turns, options.seed, options.rounds)
     about = f"CPython {platform.python_version()}, {platform.machine()}, {options.turns} turns, seed {options.seed}"
-    print(
-        f"{about}; CPU time, least of {options.rounds}; text is compared exactly for qwenparse, stripped for others\n"
-    )
+    print(f"{about}; CPU time, least of {options.rounds}; text is compared exactly for qwenparse, stripped for others\n")
     print(table(rows, missing))
     if options.json:
-        options.json.write_text(
-            json.dumps({"about": about, "rows": [asdict(r) for r in rows], "missing": missing}, indent=1)
-        )
+        options.json.write_text(json.dumps({"about": about, "rows": [asdict(r) for r in rows], "missing": missing}, indent=1))
     if options.svg:
-        bars = [
-            picture.Bar(
-                label=f"{r.name} {r.version}, {r.dialect}",
-                value=r.ns_consumed,
-                note=f"{r.whole_right:.0%} right",
-                strong=r.name.startswith("qwenparse"),
-            )
-            for r in sorted(rows, key=lambda r: r.ns_consumed)
-        ]
-        options.svg.write_text(picture.bars(bars, "CPU time per token, results consumed (ns, logarithmic)", about))
+        options.svg.write_text(picture.bars(bars(rows), TITLE, about))
     problems = judge(rows)
     for problem in problems:
         print(f"\nFAIL: {problem}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 import pytest
 import real_tokenizers
 
-from benchmarks import floor, peers, per_token, picture
+from benchmarks import floor, peers, per_token, picture, report
 from benchmarks.corpus import Turn, corpus
 from benchmarks.ours import OURS
 from benchmarks.peers_table import Row, judge, table, text_pieces
@@ -83,9 +84,7 @@ def test_our_rows_are_right(adapter: type[peers.Adapter]) -> None:
 
 def test_the_prompt_tail_is_the_templates() -> None:
     tails = {(turn.format, turn.start): peers.prompt_tail(turn) for turn in corpus(200)}
-    assert (
-        tails["qwen3.6", "reasoning"] == tails["qwen3-thinking-2507", "reasoning"] == "<|im_start|>assistant\n<think>\n"
-    )
+    assert tails["qwen3.6", "reasoning"] == tails["qwen3-thinking-2507", "reasoning"] == "<|im_start|>assistant\n<think>\n"
     assert tails["qwen3.6", "content"] == "<|im_start|>assistant\n<think>\n\n</think>\n\n"
     assert tails["qwen3", "auto"] == tails["qwen3-coder", "content"] == "<|im_start|>assistant\n"
 
@@ -113,6 +112,31 @@ def test_rows_over_their_limit_are_named() -> None:
     rows["ids, whole turn, dropped"] = 0.7
     (problem,) = per_token.over(rows)
     assert problem.startswith("ids, whole turn, dropped: 0.70 x 'floor: list with one event'")
+
+
+def test_the_report_writes_between_its_markers_only() -> None:
+    page = "head\n<!-- ways -->\nold\n<!-- /ways -->\ntail <!-- /peers -->\n"
+    assert report.written(page, "ways", "new\nlines") == page.replace("old", "new\nlines")
+    for name in ("peers", "other"):
+        with pytest.raises(ValueError, match=name):
+            report.written(page, name, "x")
+    ways = {name: 10.0 for pair in per_token.LIMITS.items() for name in (pair[0], pair[1][0])}
+    text = report.ways_table(report.Measured("about", ways, 1234, [], {}))
+    assert "about; 1,234 tokens." in text
+    assert "| ids, whole turn, dropped | 10.0 | 1.00 | 0.6 **missed** |" in text
+    assert "| ids, one by one, consumed | 10.0 | 1.00 | 3.0 |" in text
+
+
+def test_the_page_of_figures_was_written_by_the_report() -> None:
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    page = (docs / "performance.md").read_text("utf-8")
+    for name in per_token.LIMITS:
+        assert f"| {name} |" in page
+    assert report.written(page, "ways", "") != page != report.written(page, "peers", "")
+    drawn = (docs / "performance.svg").read_text("utf-8")
+    for adapter in (*OURS, *peers.adapters()):
+        assert f"| {adapter.name} " in page and f">{adapter.name} " in drawn
+    assert all(f"missing: {name}" in page for name in peers.NOT_RUN)
 
 
 def test_cuts_go_round() -> None:

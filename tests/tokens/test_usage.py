@@ -112,3 +112,33 @@ def test_the_reasoning_budget_of_the_documentation_works() -> None:
     assert (parser.turn.reasoning, parser.turn.content, parser.turn.closed) == ("aaaaa", "Yes.", "im_end")
     assert events and bytes(said[:5]) == b"aaaaa" and said[5] == 301
     assert usage(parser.turn, TABLE).reasoning == 6
+
+
+def test_the_documentation_runs() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "tokens.md").read_text("utf-8")
+    first, following, counting, budget = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    file = repr(str(real_tokenizers.tokenizer_file("qwen3.5")))
+    tokenizer = real_tokenizers.tokenizer("qwen3.5")
+    said = Encoder(tokenizer).encode("Hm.\n</think>\n\nYes.<|im_end|>", specials=True)
+    names: dict[str, Any] = {
+        "prompt": "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\n<think>\n",
+        "generated": [said[:2], said[2], said[3:]],
+        "messages": [{"role": "user", "content": "q"}],
+        "new_messages": [{"role": "user", "content": "And?"}],
+        "tokenizer": tokenizer,
+        "sample": lambda held: iter(said),
+    }
+    assert first.count('"/models/Qwen3.6-27B"') == 1
+    exec(first.replace('"/models/Qwen3.6-27B"', file), names)
+    assert names["parser"].turn.content == "Yes."
+    held = qwenparse.render_prompt(names["messages"], "qwen3.6").ids(tokenizer)
+    exec(following, names)
+    assert names["held"][: len(held) + len(said)] == held + said
+    assert names["table"].decode(names["held"]) == names["following"].text
+    exec(counting, names)
+    assert usage(names["parser"].turn, names["table"]).total == len(said)
+    assert "def generate" in budget
+    shown = re.search(r"# Usage\((.*)\)", counting)
+    assert shown and tuple(re.findall(r"(\w+)=", shown[1])) == Usage._fields
+    for reason in ("text-fed", "prefix-mismatch", "foreign-ids", "unsafe-seam"):
+        assert f"| `{reason}` |" in page
