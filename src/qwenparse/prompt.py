@@ -100,9 +100,11 @@ class Prompt:
         `tokenizer`: a `tokenizers.Tokenizer`, a fast tokenizer of transformers, a tiktoken `Encoding`, or anything
         whose `encode(text)` gives ids (added tokens then count everywhere). Raw turns are encoded apart from what
         stands around them. `"text"`: added tokens are recognised where the template wrote them, in text from messages
-        `<|im_end|>` or `<tool_call>` stays ordinary text. `"template"`: they are recognised everywhere, as
-        transformers does. Where messages hold no such text both give the same ids. Raises `FormatError` for another
-        value, and `TypeError` where data spells an added token and the tokenizer cannot encode without them.
+        `<|im_end|>` or `<tool_call>` stays ordinary text (of a template file but for tags that it looks for itself; see
+        `templates.guard`). In a raw turn that was read as text its tags are recognised, control tokens are not.
+        `"template"`: they are recognised everywhere, as transformers does. Where messages hold no such text both give
+        the same ids. Raises `FormatError` for another value, and `TypeError` where data spells an added token and the
+        tokenizer cannot encode without them.
         """
         done, ids = 0, list[int]()
         if self._encoded is not None and self._encoded[0] is tokenizer and self._encoded[1] == specials_in_data:
