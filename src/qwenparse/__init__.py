@@ -21,7 +21,7 @@ from ._events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from .errors import FormatError, ParserClosed, QwenParseError, ReplayError, TemplateError
+from .errors import FormatError, ParserClosed, QwenParseError, ReplayError, TemplateError, TokenIdsError
 from .formats import Format, Kind, Policy, State, get_format
 from .schema import ToolSet
 from .start import open_turn
@@ -62,7 +62,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AnyEvent", "ArgumentDelta", "ArgumentEnd", "ArgumentStart", "ContentDelta", "Delta", "DeltaParser", "Drift", "Event",
     "Format", "FormatError", "Issue", "Kind", "Markup", "Parser", "ParserClosed", "Policy", "Prompt", "QwenParseError",
-    "ReasoningDelta", "ReplayError", "Segment", "Span", "State", "TemplateError", "ToolCall", "ToolCallEnd",
+    "ReasoningDelta", "ReplayError", "Segment", "Span", "State", "TemplateError", "TokenIdsError", "ToolCall", "ToolCallEnd",
     "ToolCallStart", "ToolSet", "Turn", "digest", "explain", "get_format", "open_turn", "parse", "reasoning_digest", "render",
     "render_prompt",
 ]  # fmt: skip
