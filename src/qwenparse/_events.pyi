@@ -8,6 +8,8 @@ AnyEvent: TypeAlias = (
     ReasoningDelta | ContentDelta | ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd | Markup | Issue
 )
 
+__pyx_capi__: dict[str, object]
+
 CallEvent: TypeAlias = ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentEnd | ToolCallEnd
 
 @disjoint_base
