@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .common import common_prefix
 from .encode import encode_segments
 from .errors import TokenIdsError
 from .replay import sampled_ids
@@ -43,18 +44,6 @@ def _same(one: str, other: str) -> bool:
     return one == other or _as_tokenized(one) == _as_tokenized(other)
 
 
-def _common(one: str, other: str) -> int:
-    """How many code points two texts have in common from the beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def _decode(table: TokenTable, ids: Sequence[int], whose: str) -> bytes:
     try:
         return table.decode_bytes(ids)
@@ -70,7 +59,7 @@ def _start(text: str, segments: Sequence[Segment], head: str, turn: Turn) -> int
     for segment in reversed(segments):
         if segment.turn == digest and segment.kind in ("raw", "close") and _same(text[: segment.start], head):
             return segment.start
-    at = _common(text, head)
+    at = common_prefix(text, head)
     raise TokenIdsError(
         f"the prompt differs from the text of its ids at {at}: {text[at : at + 24]!r}, held {head[at : at + 24]!r}",
         reason="prefix-mismatch",
@@ -117,7 +106,7 @@ def following(
         start = _start(text, segments, head, turn)
     end = start + len(said)
     if text[start:end] != said:
-        at = start + _common(text[start:end], said)
+        at = start + common_prefix(text[start:end], said)
         raise TokenIdsError(
             f"the turn does not stand in the prompt as generated: {text[at : at + 24]!r} at {at}",
             reason="prefix-mismatch",

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from qwenparse.cli import main
+from qwenparse.common import common_prefix
 from qwenparse.errors import FormatError, TemplateError
 from qwenparse.lint import Report, check_template, probes_options
 from qwenparse.lint.engines import CONSTRUCTS, constructs
 from qwenparse.lint.registry import PROBES
 from qwenparse.lint.report import Loss
 from qwenparse.lint.shapes import Held, loss
-from qwenparse.lint.target import common
 from qwenparse.templates import RENDERERS, shipped_template
 from qwenparse.templates.texts import EFFORT_LOW, EFFORT_XHIGH, XML_TOOLS_HEAD, XML_TOOLS_TAIL
 
@@ -243,7 +243,7 @@ def test_a_seam_costs_tokens_where_all_bytes_agree() -> None:
 
 @pytest.mark.parametrize(("a", "b", "n"), [("", "x", 0), ("abc", "abd", 2), ("ab", "abc", 2), ("x", "y", 0)])
 def test_common_prefix(a: str, b: str, n: int) -> None:
-    assert common(a, b) == n == common(list(a), list(b))
+    assert common_prefix(a, b) == n == common_prefix(list(a), list(b))
 
 
 CONSTRUCT_SOURCES = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _core
+from ..common import common_prefix
 from ..formats import IM_END, Format, Policy, Stop, get_format
 from ..prompt import Prompt
 from ..replay import sampled_ids
@@ -185,19 +186,6 @@ class _Sides:
         self.turn_tokens = len(turn_ids)
 
 
-def _common(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """Length of the common beginning; compares each element once."""
-    low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
-        return high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
-
 
 def _escaped(data: bytes) -> str:
     return "".join(
@@ -224,7 +212,7 @@ def _compare(sides: _Sides, reading: _Reading | None) -> Drift:
     fields: dict[str, Any] = {}
     tokens_agree = True
     if sides.before_ids is not None and sides.after_ids is not None:
-        equal = _common(sides.before_ids, sides.after_ids)
+        equal = common_prefix(sides.before_ids, sides.after_ids)
         tokens_agree = equal == len(sides.before_ids)
         fields.update(equal_prefix_tokens=equal, lost_tokens=len(sides.before_ids) - equal)
         size = sides.turn_tokens
@@ -250,7 +238,7 @@ def _compare(sides: _Sides, reading: _Reading | None) -> Drift:
         place.kind, place.turn_index = _where(before, position, start, reading, sides)
     else:
         one, other = to_bytes(before), to_bytes(after)
-        equal = _common(one, other)
+        equal = common_prefix(one, other)
         fields.update(
             equal_prefix_bytes=equal,
             first_diff_byte=equal,
@@ -259,7 +247,7 @@ def _compare(sides: _Sides, reading: _Reading | None) -> Drift:
         )
         if start is not None:
             fields["first_diff_byte_in_turn"] = equal - len(to_bytes(before[:start]))
-        place = _cause(before, after, _common(before, after), start, reading, sides)
+        place = _cause(before, after, common_prefix(before, after), start, reading, sides)
     return Drift(
         **fields, cause=place.cause, evidence=place.evidence, later=place.later, kind=place.kind,
         turn_index=place.turn_index,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..common import common_prefix
 from ..formats import IM_END, IM_START
 from .report import Cause
 
@@ -76,7 +77,7 @@ def head_cause(before: str, after: str) -> tuple[Cause, str]:
     if lead_before != lead_after:
         return _system_cause(lead_before, lead_after)
     if tools_before[0] != tools_after[0]:
-        at = _common(tools_before[0], tools_after[0])
+        at = common_prefix(tools_before[0], tools_after[0])
         return "tools_changed", f"{_shown(tools_before[0][at:])}, now {_shown(tools_after[0][at:])}"
     return _system_cause(rest_before[tools_before.end() :], rest_after[tools_after.end() :])
 
@@ -89,12 +90,9 @@ def _split_effort(body: str) -> tuple[str, str]:
 def _system_cause(before: str, after: str) -> tuple[Cause, str]:
     if _MARKER.sub("", before).strip() == _MARKER.sub("", after).strip():
         return "head_changed", "a thinking marker"
-    at = _common(before, after)
+    at = common_prefix(before, after)
     return "system_changed", f"{_shown(before[at:])}, now {_shown(after[at:])}"
 
-
-def _common(one: str, other: str) -> int:
-    return next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _shown(text: str) -> str:

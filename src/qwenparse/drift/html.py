@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from html import escape
 
+from ..common import common_prefix
 from .corpus import Case, Summary
 from .frames import frames
 from .report import MEANING, Drift
@@ -130,7 +131,7 @@ def _texts(case: Case) -> str:
     if case.before is None or case.after is None or not case.drift:
         return ""
     before, after = case.before, case.after
-    equal = _equal(before, after)
+    equal = common_prefix(before, after)
     start, old_end, new_end = _window(before, after, equal)
     old, new = before[start:old_end], after[start:new_end]
     if not old.endswith("\n"):
@@ -139,17 +140,6 @@ def _texts(case: Case) -> str:
     if max(len(old), len(new)) > _MAX_SHOWN:
         rows += "<tr><td class=skip colspan=2>… cut</td></tr>"
     return f"<table class=texts><tr><th>was</th><th>is now</th></tr>{rows}</table>"
-
-
-def _equal(one: str, other: str) -> int:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _window(before: str, after: str, equal: int) -> tuple[int, int, int]:

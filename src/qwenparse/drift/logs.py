@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ..common import common_prefix
 from ..errors import FormatError
 
 WINDOW = 64
@@ -63,18 +64,6 @@ def read_log(lines: Iterable[str]) -> Iterator[Request]:
         yield Request(f"{label or 'request'} (line {number})", prompt, sampled)
 
 
-def common(one: list[int], other: list[int]) -> int:
-    """Length of the common beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 def pairs(requests: Iterable[Request]) -> Iterator[tuple[Request, Request]]:
     """(request, the one that goes on from it): of the last `WINDOW` the one that shares most with it.
 
@@ -86,7 +75,7 @@ def pairs(requests: Iterable[Request]) -> Iterator[tuple[Request, Request]]:
         best, shared = None, 0
         for earlier in reversed(recent):
             if len(request.prompt) > len(earlier.prompt):
-                size = common(earlier.prompt + earlier.sampled, request.prompt)
+                size = common_prefix(earlier.prompt + earlier.sampled, request.prompt)
                 if size > shared:
                     best, shared = earlier, size
         if best is not None and 2 * shared >= len(best.prompt):

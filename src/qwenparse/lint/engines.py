@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..common import common_prefix
 from ..templates.jinja import compile_template
 from .registry import verdict_of
 from .report import Example, Finding, ProbeResult
-from .target import Asked, Outcome, Target, call, common, tool
+from .target import Asked, Outcome, Target, call, tool
 
 _MARKUP = "<a href='x'>&</a> \\u003c é"
 
@@ -161,7 +162,7 @@ _WHAT = {
 
 def _finding(code: str, asked: Asked, other: Outcome) -> Finding:
     mine, yours = asked.outcome.shown, other.shown
-    at = common(mine, yours)
+    at = common_prefix(mine, yours)
     cut = slice(max(0, at - 30), at + 60)
     shown = f"jinja2: {mine[cut]!r}; minijinja: {yours[cut]!r}"
     example = Example(asked.messages, asked.options, shown, asked.tools)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..common import common_prefix
 from .registry import NotApplicable, defect, probe
 from .report import Finding
-from .target import ASSISTANT, Target, call, common, tool
+from .target import ASSISTANT, Target, call, tool
 
 USER: dict[str, Any] = {"role": "user", "content": "Question?"}
 UNKNOWN_EFFORTS: tuple[Any, ...] = ("medum", "HIGH", "very_high", "none", "minimal", "", 1)
@@ -218,7 +219,7 @@ def history_length(t: Target) -> Iterator[Finding]:
             if before is not None and before.text is not None and outcome.text is not None:
                 stem = _stem(before.text, name)
                 if not outcome.text.startswith(stem):
-                    at = common(outcome.text, stem)
+                    at = common_prefix(outcome.text, stem)
                     what = f"{name}: earlier messages are written otherwise once there are {len(messages)}"
                     shown = f"…{outcome.text[max(0, at - 40) : at + 80]}"
                     yield defect(t, "length-heuristic", what, cost, messages, shown, rule="R6", **options)

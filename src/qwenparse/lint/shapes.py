@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..common import common_prefix
 from .report import Loss, Shape
-from .target import ASSISTANT, Target, call, common, tool
+from .target import ASSISTANT, Target, call, tool
 
 Encode = Callable[[str], Sequence[int]]
 THOUGHT = "The user asks about the weather, so the forecast has to be looked up first."
@@ -76,11 +77,11 @@ def canonical(t: Target, messages: Sequence[Any], turn: dict[str, Any], **option
 def loss(held: Held, after: str, encode: Encode | None = None) -> Loss:
     """What of the held text the next prompt `after` cannot use."""
     text = held.text
-    at = common(text, after)
+    at = common_prefix(text, after)
     lost_tokens = None
     if encode is not None:
         before = [*encode(held.prompt), *encode(held.turn)]
-        same = common(before, list(encode(after)))
+        same = common_prefix(before, list(encode(after)))
         lost_tokens = len(before) - same
     if at == len(text):
         return Loss(None, 0, 0.0, lost_tokens)

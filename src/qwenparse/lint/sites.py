@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from ..common import common_prefix
 from .report import Owner, Site
 from .shapes import (
     NEXT,
@@ -27,7 +28,7 @@ from .shapes import (
     rendered,
     turn,
 )
-from .target import Target, call, common
+from .target import Target, call
 
 DAYS = 7531
 NOTE = "by the harbour"
@@ -253,7 +254,7 @@ def check_sites(t: Target, encode: Encode | None = None) -> tuple[tuple[Site, ..
         owner = variant.owner or ("message" if variant.message is None else "template")
         if owner == "message" and _string_keeps(t, messages, base, after, held):
             owner = "client"
-        at = common(held.text, back)
+        at = common_prefix(held.text, back)
         shown = [text[max(0, at - 12) : at + 24] for text in (held.text, back)]
         sites.append(Site(variant.cause, variant.what, owner, lost, *shown))
     seam = _empty_thought(t, results[:1], encode)

@@ -166,15 +166,3 @@ def tool(name: str = "lookup", **properties: Any) -> dict[str, Any]:
     """A tool definition."""
     parameters = {"type": "object", "properties": {k: {"type": v} for k, v in properties.items()}}
     return {"type": "function", "function": {"name": name, "description": "Looks up.", "parameters": parameters}}
-
-
-def common(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """The length of the common prefix."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

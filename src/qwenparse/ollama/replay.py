@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..common import common_prefix
 from .errors import ParseError
 from .goutf8 import go_bytes, join, replace_invalid
 from .render import render
@@ -80,22 +81,10 @@ def replay(
     next_prompt = render(renderer_name, [*messages, message, *new_messages], tools, think, img_tags=img_tags)
     before, after = go_bytes(prompt + generated), go_bytes(next_prompt)
     kept = after.startswith(before)
-    first = None if kept else _common(before, after) - len(go_bytes(prompt))
+    first = None if kept else common_prefix(before, after) - len(go_bytes(prompt))
     return Replay(message, error, prompt, next_prompt, kept, first)
 
 
 def _sent(call: ToolCall) -> dict[str, Any] | None:
     """The arguments as a client sends them back."""
     return None if call.arguments_json == "null" else call.arguments
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """Length of the common beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
