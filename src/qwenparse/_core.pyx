@@ -198,6 +198,8 @@ cdef struct Rec:
 
 cdef tuple KINDS = formats.KINDS
 cdef dict FORMATS = formats.FORMATS
+cdef enum:
+    LITTLE = 16         # so many characters held are joined as a str
 cdef Py_ssize_t WINDOW = formats.WINDOW
 cdef Py_ssize_t NAME_LIMIT = formats.NAME_LIMIT
 cdef Py_ssize_t VARIANT_LIMIT = formats.VARIANT_LIMIT
@@ -463,6 +465,14 @@ cdef unsigned int* _array_of(Py_ssize_t count) except NULL:
     if values == NULL:
         raise MemoryError
     return values
+
+
+cdef inline Event _text_event(str text, int kind, Py_ssize_t start, Py_ssize_t call):
+    if kind == K_THINK_BODY:
+        return reasoning_delta(text, start)
+    if kind == K_CONTENT:
+        return content_delta(text, start)
+    return argument_delta(call, text, start)
 
 
 cdef class _Machine:
@@ -2280,7 +2290,9 @@ cdef class _Machine:
             self._keep_piece(s)
         if self.carry is not None:
             self._flush_carry()
-        if self.n <= 16:
+        if self.n <= LITTLE and self._plain_piece(s):
+            return 0
+        if self.n <= LITTLE:
             # Little was held: a str of both is cheaper than the buffer, and its slices are too.
             self.piece = PyUnicode_FromKindAndData(4, self.buffer, self.n) + s if self.n else s
             self.kind = PyUnicode_KIND(self.piece)
@@ -2294,6 +2306,68 @@ cdef class _Machine:
             self.n += size
         self._run(False)
         return self._keep()
+
+    cdef bint _plain_piece(self, str s) except -1:
+        """Reads a piece that holds no '<' where nothing or only whitespace is held; False: read it the long way.
+
+        Reports and holds what the long way would.
+        """
+        cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
+        cdef Py_ssize_t end = size
+        cdef Py_ssize_t held = self.n
+        cdef int kind = PyUnicode_KIND(s)
+        cdef void* data = PyUnicode_DATA(s)
+        cdef str text
+        if self.base < 0 or self.notes is not None or self.i != held:
+            return False
+        if self.state == S_VALUE:
+            if self.discard or self.at_value_start:
+                return False
+            if PyUnicode_READ(kind, data, size - 1) == 10:
+                end -= 1
+        elif self.state > S_CONTENT or self.t or self.run != held or self.over or self.strays or not self._has_text():
+            return False
+        else:
+            while end and is_ws(PyUnicode_READ(kind, data, end - 1)):
+                end -= 1
+            if end == 0 or size - end > LITTLE:
+                return False
+        if find_char(kind, data, 0, size, 60) != size:
+            return False
+        self.work += size
+        text = s if end == size else PyUnicode_Substring(s, 0, end)
+        if held:
+            text = PyUnicode_FromKindAndData(4, self.buffer, held) + text
+        if end < size:
+            self._append(kind, data, end, size, 0)
+        self.kind = 4
+        self.data = self.buffer
+        self.n = self.i = size - end
+        if self.state == S_VALUE:
+            self.value_bol = blanks_since_newline(kind, data, 0, size, self.value_bol)
+            kind = K_VALUE
+        else:
+            line_feed(&self.line, kind, data, 0, size)
+            self._saw_text()
+            self.run = self.n
+            kind = self._text_kind()
+        if text:
+            self._report_text(text, kind)
+        self.base += held + end
+        return True
+
+    cdef int _report_text(self, str text, int kind) except -1:
+        """Reports a region of text that begins at `emitted`."""
+        cdef Py_ssize_t start = self.emitted
+        self.emitted += PyUnicode_GET_LENGTH(text)
+        self._rec(kind, 0, start, self.emitted)
+        if self.mode == MODE_DELTA and kind == K_THINK_BODY:
+            self.d_reasoning = _joined(self.d_reasoning, text)
+        elif self.mode == MODE_DELTA and kind == K_CONTENT:
+            self.d_content = _joined(self.d_content, text)
+        elif self.mode != MODE_NONE:
+            self._event(_text_event(text, kind, start, self.call))
+        return 0
 
     cdef inline int _keep_piece(self, str s) except -1:
         if self.pieces is None:
@@ -2489,14 +2563,17 @@ cdef class _Machine:
         """The ids in memory of their own, all of them checked."""
         cdef unsigned int* values
         cdef Py_ssize_t k = 0
+        cdef Py_ssize_t n, size
         cdef tuple items
         if type(ids) is list:
+            size = self.table.size
             with cython.critical_section(ids):
-                count[0] = PyList_GET_SIZE(ids)
-                values = _array_of(count[0])
-                while k < count[0] and _exact_id(PyList_GET_ITEM(ids, k), self.table.size, &values[k]):
+                n = PyList_GET_SIZE(ids)
+                values = _array_of(n)
+                while k < n and _exact_id(PyList_GET_ITEM(ids, k), size, &values[k]):
                     k += 1
-            if k == count[0]:
+            count[0] = n
+            if k == n:
                 return values
             free(values)
         elif PyObject_CheckBuffer(ids) and type(ids) is not bytes and type(ids) is not bytearray:
@@ -2713,6 +2790,7 @@ cdef class _Machine:
         cdef int kind = PyUnicode_KIND(s)
         cdef void* data = PyUnicode_DATA(s)
         cdef Py_UCS4 last
+        cdef Py_ssize_t m
         if self.n or size == 0 or self.fed != what or self.stop is not None or self.notes is not None or self.busy:
             return -1
         last = PyUnicode_READ(kind, data, size - 1)
@@ -2726,10 +2804,14 @@ cdef class _Machine:
             self.stray_ok = False
             return self._text_kind()
         if self.state == S_JSON:
-            # Inside a string of the arguments: what is neither a quote nor an escape changes nothing.
+            # Inside a string of the arguments: what is neither a quote nor half an escape changes nothing.
             if self.json.state != J_STRING or self.json.depth < 2 or self.j_current < MEMBER_ARGS:
                 return -1
-            if find_quote(kind, data, 0, size) != size or (kind >= 2 and holds_broken(kind, data, size)):
+            m = find_quote(kind, data, 0, size)
+            while m + 1 < size and PyUnicode_READ(kind, data, m) == 92 \
+                    and is_simple_escape(PyUnicode_READ(kind, data, m + 1)):
+                m = find_quote(kind, data, m + 2, size)
+            if m < size or (kind >= 2 and holds_broken(kind, data, size)):
                 return -1
             self.j_start -= size
             self.j_val -= size
@@ -2769,13 +2851,6 @@ cdef class _Machine:
             self._record_ids(&one, 1)
         return s
 
-    cdef inline Event _text_event(self, str s, int kind):
-        if kind == K_THINK_BODY:
-            return reasoning_delta(s, self.emitted)
-        if kind == K_CONTENT:
-            return content_delta(s, self.emitted)
-        return argument_delta(self.call, s, self.emitted)
-
     cdef inline Delta _text_delta(self, str s, int kind):
         cdef Delta d = Delta.__new__(Delta)
         d.calls = d.issues = ()
@@ -2784,12 +2859,12 @@ cdef class _Machine:
         elif kind == K_CONTENT:
             d.content = s
         else:
-            d.calls = (self._text_event(s, kind),)
+            d.calls = (_text_event(s, kind, self.emitted, self.call),)
         return d
 
     cdef object _whole(self, str s, int kind):
         """What `feed` returns for a piece that is one region."""
-        cdef object out = [self._text_event(s, kind)] if self.mode == MODE_EVENTS else self._text_delta(s, kind)
+        cdef object out = [_text_event(s, kind, self.emitted, self.call)] if self.mode == MODE_EVENTS else self._text_delta(s, kind)
         self._count_text(s, kind)
         return out
 
