@@ -27,7 +27,9 @@ candidate becomes text up to its second character and the scan goes on behind it
 read by a bounded number of candidates. Joining costs what is held, which is bounded, or amortised by the buffer.
 
 Fast path (`_whole_text`). Nothing held, no '<', no whitespace at the end (in a value: no newline), text already seen:
-the piece is one region and its event carries the very object that was fed.
+the piece is one region and its event carries the very object that was fed. Inside a string of JSON arguments that is
+any piece without a quote, escapes whole. A piece without '<' that ends in whitespace, or comes behind some that is held,
+is not that simple but needs no machine either (`_plain_piece`).
 
 A prefix (text the prompt wrote of this turn) is read by the same machine first; then positions are shifted so that the
 completion begins at 0, and what lies before 0 is clipped from reports.
@@ -50,7 +52,7 @@ from qwenparse._json cimport (
 )
 from qwenparse._scan cimport (
     Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
-    PyUnicode_KIND, PyUnicode_READ, PyUnicode_Substring,
+    PyUnicode_IS_ASCII, PyUnicode_KIND, PyUnicode_New, PyUnicode_READ, PyUnicode_Substring,
     blanks_since_newline, characters, find_char, find_quote, holds_broken, is_text, is_ws, line_feed,
     line_reset, name_end,
 )
@@ -176,6 +178,9 @@ cdef enum:
     FRESH_CONTENT = 2
     FRESH_REASONING = 3
 
+cdef enum:
+    LITTLE = 16             # so many held characters are joined to the next piece as a str
+
 cdef struct Lex:
     int tag
     int read
@@ -198,8 +203,6 @@ cdef struct Rec:
 
 cdef tuple KINDS = formats.KINDS
 cdef dict FORMATS = formats.FORMATS
-cdef enum:
-    LITTLE = 16         # so many characters held are joined as a str
 cdef Py_ssize_t WINDOW = formats.WINDOW
 cdef Py_ssize_t NAME_LIMIT = formats.NAME_LIMIT
 cdef Py_ssize_t VARIANT_LIMIT = formats.VARIANT_LIMIT
@@ -231,7 +234,7 @@ cdef enum:
     TAG_LONGEST = 12
 
 
-cdef inline int tag_at(int kind, void* data, Py_ssize_t i) noexcept nogil:
+cdef inline int _tag_at(int kind, void* data, Py_ssize_t i) noexcept nogil:
     """The only tag that can stand at i, where a '<' and at least three more characters are."""
     cdef Py_UCS4 c = PyUnicode_READ(kind, data, i + 1)
     cdef bint close = c == 47
@@ -325,12 +328,12 @@ cdef str _fresh_id():
     try:
         return <str> id_pool.pop()
     except IndexError:
-        digits = f"{id_source.getrandbits(96 * 64):01536x}"
+        digits = id_source.getrandbits(96 * 64).to_bytes(12 * 64, "big").hex()
         id_pool.extend(["call_" + digits[k:k + 24] for k in range(24, 24 * 64, 24)])
         return "call_" + digits[:24]
 
 
-cdef inline bint is_blank_or_quote(Py_UCS4 c) noexcept:
+cdef inline bint _is_blank_or_quote(Py_UCS4 c) noexcept:
     return c == 32 or c == 9 or c == 34 or c == 39
 
 
@@ -339,7 +342,7 @@ cdef inline str _clean_name(str written, bint* quoted):
     cdef str name
     cdef Py_ssize_t n = PyUnicode_GET_LENGTH(written)
     quoted[0] = False
-    if n and not is_blank_or_quote(written[0]) and not is_blank_or_quote(written[n - 1]):
+    if n and not _is_blank_or_quote(written[0]) and not _is_blank_or_quote(written[n - 1]):
         return written
     name = written.strip(" \t")
     if len(name) >= 2 and name[0] == name[len(name) - 1] and (name[0] == u'"' or name[0] == u"'"):
@@ -465,6 +468,25 @@ cdef unsigned int* _array_of(Py_ssize_t count) except NULL:
     if values == NULL:
         raise MemoryError
     return values
+
+
+cdef str _joined_to(const unsigned int* held, Py_ssize_t n, str s):
+    """What was held, and s."""
+    cdef str text
+    cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
+    cdef Py_ssize_t k
+    cdef unsigned int all = 0
+    cdef unsigned char* to
+    for k in range(n):
+        all |= held[k]
+    if all > 127 or size == 0 or not PyUnicode_IS_ASCII(s):
+        return PyUnicode_FromKindAndData(4, held, n) + s
+    text = PyUnicode_New(n + size, 127)
+    to = <unsigned char*> PyUnicode_DATA(text)
+    for k in range(n):
+        to[k] = <unsigned char> held[k]
+    memcpy(to + n, PyUnicode_DATA(s), size)
+    return text
 
 
 cdef inline Event _text_event(str text, int kind, Py_ssize_t start, Py_ssize_t call):
@@ -994,7 +1016,7 @@ cdef class _Machine:
             if PyUnicode_READ(kind, data, start) != 60:
                 return DONE
             if have >= 4:
-                first = tag_at(kind, data, start)
+                first = _tag_at(kind, data, start)
                 if first == NO_TAG or not mask >> first & 1:
                     self.work += 1
                     return DONE
@@ -2294,7 +2316,7 @@ cdef class _Machine:
             return 0
         if self.n <= LITTLE:
             # Little was held: a str of both is cheaper than the buffer, and its slices are too.
-            self.piece = PyUnicode_FromKindAndData(4, self.buffer, self.n) + s if self.n else s
+            self.piece = _joined_to(self.buffer, self.n, s) if self.n else s
             self.kind = PyUnicode_KIND(self.piece)
             self.data = PyUnicode_DATA(self.piece)
             self.n += size
@@ -2337,7 +2359,7 @@ cdef class _Machine:
         self.work += size
         text = s if end == size else PyUnicode_Substring(s, 0, end)
         if held:
-            text = PyUnicode_FromKindAndData(4, self.buffer, held) + text
+            text = _joined_to(self.buffer, held, text)
         if end < size:
             self._append(kind, data, end, size, 0)
         self.kind = 4
@@ -2864,7 +2886,11 @@ cdef class _Machine:
 
     cdef object _whole(self, str s, int kind):
         """What `feed` returns for a piece that is one region."""
-        cdef object out = [_text_event(s, kind, self.emitted, self.call)] if self.mode == MODE_EVENTS else self._text_delta(s, kind)
+        cdef object out
+        if self.mode == MODE_EVENTS:
+            out = [_text_event(s, kind, self.emitted, self.call)]
+        else:
+            out = self._text_delta(s, kind)
         self._count_text(s, kind)
         return out
 

@@ -7,6 +7,8 @@ cdef extern from "Python.h":
     void* PyUnicode_DATA(object)
     Py_UCS4 PyUnicode_READ(int kind, void* data, Py_ssize_t index) noexcept nogil
     Py_ssize_t PyUnicode_GET_LENGTH(object)
+    bint PyUnicode_IS_ASCII(object)
+    object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
     object PyUnicode_FromKindAndData(int kind, const void* data, Py_ssize_t size)
     object PyUnicode_Substring(object, Py_ssize_t start, Py_ssize_t end)
     object PyUnicode_DecodeUTF8Stateful(const char* s, Py_ssize_t size, const char* errors, Py_ssize_t* consumed)
