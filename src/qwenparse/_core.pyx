@@ -2073,6 +2073,12 @@ cdef class _Machine:
                 self.p = self.t = self.i = self.tag.end
                 if not self.discard:
                     self.closed_params += 1
+                if self.stages >= 3 and self.tag2.read == READ_WHOLE:       # what follows has been read
+                    self._between()
+                    self.tag = self.tag2
+                    self.stages = 1
+                    self.name = None
+                    return DONE
             self._between()
             return DONE
 
