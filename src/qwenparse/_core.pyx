@@ -27,7 +27,9 @@ candidate becomes text up to its second character and the scan goes on behind it
 read by a bounded number of candidates. Joining costs what is held, which is bounded, or amortised by the buffer.
 
 Fast path (`_whole_text`). Nothing held, no '<', no whitespace at the end (in a value: no newline), text already seen:
-the piece is one region and its event carries the very object that was fed.
+the piece is one region and its event carries the very object that was fed. Inside a string of JSON arguments that is
+any piece without a quote, escapes whole. A piece without '<' that ends in whitespace, or comes behind some that is held,
+is not that simple but needs no machine either (`_plain_piece`).
 
 A prefix (text the prompt wrote of this turn) is read by the same machine first; then positions are shifted so that the
 completion begins at 0, and what lies before 0 is clipped from reports.
@@ -50,7 +52,7 @@ from qwenparse._json cimport (
 )
 from qwenparse._scan cimport (
     Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
-    PyUnicode_KIND, PyUnicode_READ, PyUnicode_Substring,
+    PyUnicode_IS_ASCII, PyUnicode_KIND, PyUnicode_New, PyUnicode_READ, PyUnicode_Substring,
     blanks_since_newline, characters, find_char, find_quote, holds_broken, is_text, is_ws, line_feed,
     line_reset, name_end,
 )
@@ -176,6 +178,9 @@ cdef enum:
     FRESH_CONTENT = 2
     FRESH_REASONING = 3
 
+cdef enum:
+    LITTLE = 16             # so many held characters are joined to the next piece as a str
+
 cdef struct Lex:
     int tag
     int read
@@ -229,7 +234,7 @@ cdef enum:
     TAG_LONGEST = 12
 
 
-cdef inline int tag_at(int kind, void* data, Py_ssize_t i) noexcept nogil:
+cdef inline int _tag_at(int kind, void* data, Py_ssize_t i) noexcept nogil:
     """The only tag that can stand at i, where a '<' and at least three more characters are."""
     cdef Py_UCS4 c = PyUnicode_READ(kind, data, i + 1)
     cdef bint close = c == 47
@@ -323,12 +328,12 @@ cdef str _fresh_id():
     try:
         return <str> id_pool.pop()
     except IndexError:
-        digits = f"{id_source.getrandbits(96 * 64):01536x}"
+        digits = id_source.getrandbits(96 * 64).to_bytes(12 * 64, "big").hex()
         id_pool.extend(["call_" + digits[k:k + 24] for k in range(24, 24 * 64, 24)])
         return "call_" + digits[:24]
 
 
-cdef inline bint is_blank_or_quote(Py_UCS4 c) noexcept:
+cdef inline bint _is_blank_or_quote(Py_UCS4 c) noexcept:
     return c == 32 or c == 9 or c == 34 or c == 39
 
 
@@ -337,7 +342,7 @@ cdef inline str _clean_name(str written, bint* quoted):
     cdef str name
     cdef Py_ssize_t n = PyUnicode_GET_LENGTH(written)
     quoted[0] = False
-    if n and not is_blank_or_quote(written[0]) and not is_blank_or_quote(written[n - 1]):
+    if n and not _is_blank_or_quote(written[0]) and not _is_blank_or_quote(written[n - 1]):
         return written
     name = written.strip(" \t")
     if len(name) >= 2 and name[0] == name[len(name) - 1] and (name[0] == u'"' or name[0] == u"'"):
@@ -463,6 +468,33 @@ cdef unsigned int* _array_of(Py_ssize_t count) except NULL:
     if values == NULL:
         raise MemoryError
     return values
+
+
+cdef str _joined_to(const unsigned int* held, Py_ssize_t n, str s):
+    """What was held, and s."""
+    cdef str text
+    cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
+    cdef Py_ssize_t k
+    cdef unsigned int all = 0
+    cdef unsigned char* to
+    for k in range(n):
+        all |= held[k]
+    if all > 127 or size == 0 or not PyUnicode_IS_ASCII(s):
+        return PyUnicode_FromKindAndData(4, held, n) + s
+    text = PyUnicode_New(n + size, 127)
+    to = <unsigned char*> PyUnicode_DATA(text)
+    for k in range(n):
+        to[k] = <unsigned char> held[k]
+    memcpy(to + n, PyUnicode_DATA(s), size)
+    return text
+
+
+cdef inline Event _text_event(str text, int kind, Py_ssize_t start, Py_ssize_t call):
+    if kind == K_THINK_BODY:
+        return reasoning_delta(text, start)
+    if kind == K_CONTENT:
+        return content_delta(text, start)
+    return argument_delta(call, text, start)
 
 
 cdef class _Machine:
@@ -984,7 +1016,7 @@ cdef class _Machine:
             if PyUnicode_READ(kind, data, start) != 60:
                 return DONE
             if have >= 4:
-                first = tag_at(kind, data, start)
+                first = _tag_at(kind, data, start)
                 if first == NO_TAG or not mask >> first & 1:
                     self.work += 1
                     return DONE
@@ -2041,6 +2073,12 @@ cdef class _Machine:
                 self.p = self.t = self.i = self.tag.end
                 if not self.discard:
                     self.closed_params += 1
+                if self.stages >= 3 and self.tag2.read == READ_WHOLE:       # what follows has been read
+                    self._between()
+                    self.tag = self.tag2
+                    self.stages = 1
+                    self.name = None
+                    return DONE
             self._between()
             return DONE
 
@@ -2280,9 +2318,11 @@ cdef class _Machine:
             self._keep_piece(s)
         if self.carry is not None:
             self._flush_carry()
-        if self.n <= 16:
+        if self.n <= LITTLE and self._plain_piece(s):
+            return 0
+        if self.n <= LITTLE:
             # Little was held: a str of both is cheaper than the buffer, and its slices are too.
-            self.piece = PyUnicode_FromKindAndData(4, self.buffer, self.n) + s if self.n else s
+            self.piece = _joined_to(self.buffer, self.n, s) if self.n else s
             self.kind = PyUnicode_KIND(self.piece)
             self.data = PyUnicode_DATA(self.piece)
             self.n += size
@@ -2294,6 +2334,68 @@ cdef class _Machine:
             self.n += size
         self._run(False)
         return self._keep()
+
+    cdef bint _plain_piece(self, str s) except -1:
+        """Reads a piece that holds no '<' where nothing or only whitespace is held; False: read it the long way.
+
+        Reports and holds what the long way would.
+        """
+        cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
+        cdef Py_ssize_t end = size
+        cdef Py_ssize_t held = self.n
+        cdef int kind = PyUnicode_KIND(s)
+        cdef void* data = PyUnicode_DATA(s)
+        cdef str text
+        if self.base < 0 or self.notes is not None or self.i != held:
+            return False
+        if self.state == S_VALUE:
+            if self.discard or self.at_value_start:
+                return False
+            if PyUnicode_READ(kind, data, size - 1) == 10:
+                end -= 1
+        elif self.state > S_CONTENT or self.t or self.run != held or self.over or self.strays or not self._has_text():
+            return False
+        else:
+            while end and is_ws(PyUnicode_READ(kind, data, end - 1)):
+                end -= 1
+            if end == 0 or size - end > LITTLE:
+                return False
+        if find_char(kind, data, 0, size, 60) != size:
+            return False
+        self.work += size
+        text = s if end == size else PyUnicode_Substring(s, 0, end)
+        if held:
+            text = _joined_to(self.buffer, held, text)
+        if end < size:
+            self._append(kind, data, end, size, 0)
+        self.kind = 4
+        self.data = self.buffer
+        self.n = self.i = size - end
+        if self.state == S_VALUE:
+            self.value_bol = blanks_since_newline(kind, data, 0, size, self.value_bol)
+            kind = K_VALUE
+        else:
+            line_feed(&self.line, kind, data, 0, size)
+            self._saw_text()
+            self.run = self.n
+            kind = self._text_kind()
+        if text:
+            self._report_text(text, kind)
+        self.base += held + end
+        return True
+
+    cdef int _report_text(self, str text, int kind) except -1:
+        """Reports a region of text that begins at `emitted`."""
+        cdef Py_ssize_t start = self.emitted
+        self.emitted += PyUnicode_GET_LENGTH(text)
+        self._rec(kind, 0, start, self.emitted)
+        if self.mode == MODE_DELTA and kind == K_THINK_BODY:
+            self.d_reasoning = _joined(self.d_reasoning, text)
+        elif self.mode == MODE_DELTA and kind == K_CONTENT:
+            self.d_content = _joined(self.d_content, text)
+        elif self.mode != MODE_NONE:
+            self._event(_text_event(text, kind, start, self.call))
+        return 0
 
     cdef inline int _keep_piece(self, str s) except -1:
         if self.pieces is None:
@@ -2489,14 +2591,17 @@ cdef class _Machine:
         """The ids in memory of their own, all of them checked."""
         cdef unsigned int* values
         cdef Py_ssize_t k = 0
+        cdef Py_ssize_t n, size
         cdef tuple items
         if type(ids) is list:
+            size = self.table.size
             with cython.critical_section(ids):
-                count[0] = PyList_GET_SIZE(ids)
-                values = _array_of(count[0])
-                while k < count[0] and _exact_id(PyList_GET_ITEM(ids, k), self.table.size, &values[k]):
+                n = PyList_GET_SIZE(ids)
+                values = _array_of(n)
+                while k < n and _exact_id(PyList_GET_ITEM(ids, k), size, &values[k]):
                     k += 1
-            if k == count[0]:
+            count[0] = n
+            if k == n:
                 return values
             free(values)
         elif PyObject_CheckBuffer(ids) and type(ids) is not bytes and type(ids) is not bytearray:
@@ -2713,6 +2818,7 @@ cdef class _Machine:
         cdef int kind = PyUnicode_KIND(s)
         cdef void* data = PyUnicode_DATA(s)
         cdef Py_UCS4 last
+        cdef Py_ssize_t m
         if self.n or size == 0 or self.fed != what or self.stop is not None or self.notes is not None or self.busy:
             return -1
         last = PyUnicode_READ(kind, data, size - 1)
@@ -2726,10 +2832,14 @@ cdef class _Machine:
             self.stray_ok = False
             return self._text_kind()
         if self.state == S_JSON:
-            # Inside a string of the arguments: what is neither a quote nor an escape changes nothing.
+            # Inside a string of the arguments: what is neither a quote nor half an escape changes nothing.
             if self.json.state != J_STRING or self.json.depth < 2 or self.j_current < MEMBER_ARGS:
                 return -1
-            if find_quote(kind, data, 0, size) != size or (kind >= 2 and holds_broken(kind, data, size)):
+            m = find_quote(kind, data, 0, size)
+            while m + 1 < size and PyUnicode_READ(kind, data, m) == 92 \
+                    and is_simple_escape(PyUnicode_READ(kind, data, m + 1)):
+                m = find_quote(kind, data, m + 2, size)
+            if m < size or (kind >= 2 and holds_broken(kind, data, size)):
                 return -1
             self.j_start -= size
             self.j_val -= size
@@ -2769,13 +2879,6 @@ cdef class _Machine:
             self._record_ids(&one, 1)
         return s
 
-    cdef inline Event _text_event(self, str s, int kind):
-        if kind == K_THINK_BODY:
-            return reasoning_delta(s, self.emitted)
-        if kind == K_CONTENT:
-            return content_delta(s, self.emitted)
-        return argument_delta(self.call, s, self.emitted)
-
     cdef inline Delta _text_delta(self, str s, int kind):
         cdef Delta d = Delta.__new__(Delta)
         d.calls = d.issues = ()
@@ -2784,12 +2887,16 @@ cdef class _Machine:
         elif kind == K_CONTENT:
             d.content = s
         else:
-            d.calls = (self._text_event(s, kind),)
+            d.calls = (_text_event(s, kind, self.emitted, self.call),)
         return d
 
     cdef object _whole(self, str s, int kind):
         """What `feed` returns for a piece that is one region."""
-        cdef object out = [self._text_event(s, kind)] if self.mode == MODE_EVENTS else self._text_delta(s, kind)
+        cdef object out
+        if self.mode == MODE_EVENTS:
+            out = [_text_event(s, kind, self.emitted, self.call)]
+        else:
+            out = self._text_delta(s, kind)
         self._count_text(s, kind)
         return out
 

@@ -1,24 +1,17 @@
 """Inline C of the scanner: character classes, the next '<', the line state. Knows no policy and no format rule."""
 
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp
 
 cdef extern from "Python.h":
     int PyUnicode_KIND(object)
     void* PyUnicode_DATA(object)
     Py_UCS4 PyUnicode_READ(int kind, void* data, Py_ssize_t index) noexcept nogil
     Py_ssize_t PyUnicode_GET_LENGTH(object)
+    bint PyUnicode_IS_ASCII(object)
+    object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
     object PyUnicode_FromKindAndData(int kind, const void* data, Py_ssize_t size)
     object PyUnicode_Substring(object, Py_ssize_t start, Py_ssize_t end)
     object PyUnicode_DecodeUTF8Stateful(const char* s, Py_ssize_t size, const char* errors, Py_ssize_t* consumed)
-
-
-cdef extern from *:
-    """
-    #define QWENPARSE_LOW_BITS 0x0101010101010101ull
-    #define QWENPARSE_HIGH_BITS 0x8080808080808080ull
-    """
-    const unsigned long long LOW_BITS "QWENPARSE_LOW_BITS"
-    const unsigned long long HIGH_BITS "QWENPARSE_HIGH_BITS"
 
 
 cdef inline bint is_ws(Py_UCS4 c) noexcept nogil:
@@ -68,19 +61,18 @@ cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t
     cdef const unsigned char* u1 = <const unsigned char*> data
     cdef const unsigned short* u2 = <const unsigned short*> data
     cdef const unsigned int* u4 = <const unsigned int*> data
-    cdef unsigned long long word, q, b
+    cdef unsigned char hit1
     cdef unsigned short hit2
     cdef unsigned int hit4
     cdef int k
     if kind == 1:
-        while n - i >= 8:
-            memcpy(&word, u1 + i, 8)
-            q = word ^ 34 * LOW_BITS
-            b = word ^ 92 * LOW_BITS
-            # The high bit of a byte that is zero, and at most of some behind it.
-            if ((q - LOW_BITS & ~q) | (b - LOW_BITS & ~b)) & HIGH_BITS:
+        while n - i >= 16:
+            hit1 = 0
+            for k in range(16):
+                hit1 |= (u1[i + k] == 34) | (u1[i + k] == 92)
+            if hit1:
                 break
-            i += 8
+            i += 16
         while i < n and u1[i] != 34 and u1[i] != 92:
             i += 1
         return i
