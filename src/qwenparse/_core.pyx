@@ -450,13 +450,19 @@ cdef inline bint _machine_id(const char* at, Py_ssize_t width, bint signed, Py_s
         memcpy(&v, at, 8)
     elif width == 4:
         memcpy(&v4, at, 4)
-        v = v4 if signed else <unsigned int> v4
+        v = v4
+        if not signed:
+            v = <unsigned int> v4
     elif width == 2:
         memcpy(&v2, at, 2)
-        v = v2 if signed else <unsigned short> v2
+        v = v2
+        if not signed:
+            v = <unsigned short> v2
     else:
         memcpy(&v1, at, 1)
-        v = v1 if signed else <unsigned char> v1
+        v = v1
+        if not signed:
+            v = <unsigned char> v1
     if v < 0 or v >= size:
         return False
     to[0] = <unsigned int> v
@@ -2872,6 +2878,8 @@ cdef class _Machine:
             else:
                 self.gen_prefix = self.tokens.decode(tail)
                 self._input_ids(tail)
+                if self.n_pending:      # what the completion begins with is no part of a character of the prompt
+                    self._input_bytes(NULL, 0, True)
         finally:
             self.mode = mode
             self.record = record
