@@ -71,6 +71,7 @@ cdef extern from "Python.h":
     PyObject* PyList_GET_ITEM(object, Py_ssize_t)
     bint PyLong_CheckExact(PyObject*)
     long PyLong_AsLongAndOverflow(PyObject*, int*)
+    str PyUnicode_FromObject(object)
 
 # --------------------------------------------------------------------------------------------------- machine
 
@@ -166,6 +167,10 @@ cdef enum:
     K_JUNK, K_STRAY, K_STOP, K_TRAILING
     # zero-width records
     R_CALL, R_ARG, R_TEXT, R_ARG_END, R_CALL_END, R_ISSUE, R_CUT
+
+cdef enum:
+    RUNNING = 1
+    FAILED = 2
 
 cdef enum:
     MODE_NONE = 0
@@ -450,13 +455,19 @@ cdef inline bint _machine_id(const char* at, Py_ssize_t width, bint signed, Py_s
         memcpy(&v, at, 8)
     elif width == 4:
         memcpy(&v4, at, 4)
-        v = v4 if signed else <unsigned int> v4
+        v = v4
+        if not signed:
+            v = <unsigned int> v4
     elif width == 2:
         memcpy(&v2, at, 2)
-        v = v2 if signed else <unsigned short> v2
+        v = v2
+        if not signed:
+            v = <unsigned short> v2
     else:
         memcpy(&v1, at, 1)
-        v = v1 if signed else <unsigned char> v1
+        v = v1
+        if not signed:
+            v = <unsigned char> v1
     if v < 0 or v >= size:
         return False
     to[0] = <unsigned int> v
@@ -542,7 +553,7 @@ cdef class _Machine:
     cdef bint closing, ended        # the input ends here; by the model
     cdef bint incomplete
     cdef bint prefixing
-    cdef bint busy
+    cdef int busy                   # 0; or RUNNING, or FAILED: an exception left the turn half read
     cdef Line line
 
     # a candidate and what follows it
@@ -625,6 +636,7 @@ cdef class _Machine:
 
     def __init__(self, format, *, tools=None, start=None, policy=None, tokens=None, str tags not None="ids",
                  id_factory=None, bint record=True, Py_ssize_t max_held=1 << 20):
+        self._must_be_free(True)
         self.format = FORMATS.get(format) if type(format) is str else None
         if self.format is None:
             self.format = formats.get_format(format)
@@ -639,6 +651,8 @@ cdef class _Machine:
             raise errors.FormatError(f"start={start!r}: it takes 'reasoning', 'content', 'auto'")
         if tags not in ("ids", "text"):
             raise errors.FormatError(f"tags={tags!r}: it takes 'ids', 'text'")
+        if id_factory is not None and not callable(id_factory):
+            raise TypeError(f"id_factory is called without arguments for each id; a {type(id_factory).__name__} cannot be")
         if max_held < 1:
             raise ValueError("max_held must be at least 1")
         self.start = start
@@ -667,7 +681,8 @@ cdef class _Machine:
         self.emitted = 0
         self.over = self.strays = self.stray_ok = self.owed = False
         self.any_reasoning = self.any_content = False
-        self.closing = self.ended = self.incomplete = self.prefixing = self.busy = False
+        self.closing = self.ended = self.incomplete = self.prefixing = False
+        self.busy = 0
         line_reset(&self.line)
         self.stages = 0
         self.name = None
@@ -863,11 +878,10 @@ cdef class _Machine:
         if self.id_factory is None:
             call_id = _fresh_id()
         else:
-            self.busy = True
-            try:
-                call_id = self.id_factory()
-            finally:
-                self.busy = False
+            made = self.id_factory()
+            if not isinstance(made, str):
+                raise TypeError(f"id_factory returned {type(made).__name__}, not str")
+            call_id = PyUnicode_FromObject(made)
         self._rec_string(R_CALL, (name, call_id), self.emitted)
         if raw:
             self._rec(kind, 0, self.emitted, self.emitted + len(raw))
@@ -1233,11 +1247,7 @@ cdef class _Machine:
         # While streaming, the string's beginning has left the window; `j_text` keeps it.
         cdef str source = self._slice(self.j_val, self.j_at) if head else \
             "".join(self.j_text) + self._slice(self.p, self.j_at)
-        self.busy = True
-        try:
-            return _holds_object(source)
-        finally:
-            self.busy = False
+        return _holds_object(source)
 
     cdef inline void _json_key_char(self, Py_UCS4 c) noexcept:
         if self.j_key_size < 12:
@@ -1287,11 +1297,7 @@ cdef class _Machine:
             if point == JP_NAME:
                 name = self._slice(self.j_val + 1, self.j_at - 1)
                 if find_char(self.kind, self.data, self.j_val, self.j_at, 92) < self.j_at:
-                    self.busy = True
-                    try:
-                        name = json_loads(self._slice(self.j_val, self.j_at))
-                    finally:
-                        self.busy = False
+                    name = json_loads(self._slice(self.j_val, self.j_at))
                 if 1 <= len(name) <= NAME_LIMIT:
                     self.name = name
                     return A_JSON_CALL
@@ -1575,6 +1581,7 @@ cdef class _Machine:
                 self._issue("unexpected-think-open")
             self._emit(K_THINK_OPEN, i, e)
             self.i = e
+            self.any_reasoning = False      # behind a thought of the prompt it is a thought of its own
             # The prompt's own tag, and the model may still echo it; or the thought was closed for the model.
             self.fresh = FRESH_REASONING if self.prefixing else FRESH_NO
             return self._section(S_REASONING)
@@ -2273,6 +2280,43 @@ cdef class _Machine:
             self.state = S_END
         return 0
 
+    cdef int _run_whole(self, bint closing) except -1:
+        """`_run`, closed to others while it runs, and for good if an exception leaves it halfway.
+
+        What raises is not the text: an id_factory, a signal, no memory. Other Python code may run inside too (a
+        finalizer, another thread while one of these runs), and it may come back here.
+        """
+        self.busy = RUNNING
+        try:
+            self._run(closing)
+        except:
+            self._fail()
+            raise
+        self.busy = 0
+        return 0
+
+    cdef int _fail(self) noexcept:
+        """The window may be a piece that is going away: nothing is held any more."""
+        self.busy = FAILED
+        self.base += self.n
+        self.n = self.p = self.t = self.i = 0
+        self.piece = None
+        self.kind = 4
+        self.data = self.buffer
+        self.out = self.carry = None
+        self.d_reasoning = self.d_content = None
+        self.d_calls = self.d_issues = None
+        self.notes = None
+        return 0
+
+    cdef int _must_be_free(self, bint failed=False) except -1:
+        """Raises `RuntimeError` while the parser is being fed, and if `failed` does not allow it behind an exception."""
+        if self.busy == RUNNING:
+            raise RuntimeError("this parser is being fed: it cannot be used from its own id_factory or another thread")
+        if self.busy == FAILED and not failed:
+            raise RuntimeError("an exception left this turn half read; reset() begins a new one")
+        return 0
+
     cdef int _grow(self, Py_ssize_t size) except -1:
         cdef unsigned int* grown
         cdef Py_ssize_t capacity = self.capacity if self.capacity else 32
@@ -2332,7 +2376,7 @@ cdef class _Machine:
             self.kind = 4
             self.data = self.buffer
             self.n += size
-        self._run(False)
+        self._run_whole(False)
         return self._keep()
 
     cdef bint _plain_piece(self, str s) except -1:
@@ -2473,7 +2517,7 @@ cdef class _Machine:
 
     cdef int _may_feed(self, int what) except -1:
         if self.busy:
-            raise RuntimeError("a parser cannot be fed from within its own id_factory")
+            self._must_be_free()
         if self.stop is not None:
             raise errors.ParserClosed("the turn is closed; reset() begins a new one")
         if self.fed != what:
@@ -2536,15 +2580,18 @@ cdef class _Machine:
         cdef Py_buffer view
         if isinstance(data, str):
             self._may_feed(FED_STR)
-            return self._input(str(data) if type(data) is not str else <str> data)
+            return self._input(PyUnicode_FromObject(data) if type(data) is not str else <str> data)
         if type(data) is bytes:
             self._may_feed(FED_BYTES)
             return self._input_bytes(<bytes> data, len(<bytes> data), False)
         if not PyObject_CheckBuffer(data):
             raise TypeError(f"feed takes str or bytes, not {type(data).__name__}")
-        self._may_feed(FED_BYTES)
-        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
+            PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        except BufferError as error:
+            raise ValueError(f"feed takes a buffer in one piece ({error})") from None
+        try:
+            self._may_feed(FED_BYTES)
             return self._input_bytes(<char*> view.buf, view.len, False)
         finally:
             PyBuffer_Release(&view)
@@ -2787,7 +2834,7 @@ cdef class _Machine:
         self.ended = stop != "none"
         self.kind = 4
         self.data = self.buffer
-        self._run(True)
+        self._run_whole(True)
         while self.notes is not None:
             self._note()
         self.base += self.n
@@ -2804,7 +2851,7 @@ cdef class _Machine:
         if text is not None and stop != "other_stop":
             raise ValueError("text= is the text of stop='other_stop'")
         if self.busy:
-            raise RuntimeError("a parser cannot be closed from within its own id_factory")
+            self._must_be_free()
         if self.stop is not None:
             return 0
         return self._finish(stop, formats.IM_END if stop == "im_end" else formats.ENDOFTEXT if text is None else text)
@@ -2819,7 +2866,8 @@ cdef class _Machine:
         cdef void* data = PyUnicode_DATA(s)
         cdef Py_UCS4 last
         cdef Py_ssize_t m
-        if self.n or size == 0 or self.fed != what or self.stop is not None or self.notes is not None or self.busy:
+        if self.n or size == 0 or self.fed != what or self.stop is not None or self.notes is not None or self.busy \
+                or self.carry is not None:
             return -1
         last = PyUnicode_READ(kind, data, size - 1)
         if self.state <= S_CONTENT:
@@ -2937,6 +2985,8 @@ cdef class _Machine:
             else:
                 self.gen_prefix = self.tokens.decode(tail)
                 self._input_ids(tail)
+                if self.n_pending:      # what the completion begins with is no part of a character of the prompt
+                    self._input_bytes(NULL, 0, True)
         finally:
             self.mode = mode
             self.record = record
@@ -3012,6 +3062,7 @@ cdef class _Machine:
     def held(self):
         """Text that is not decided yet."""
         cdef Py_ssize_t a = -self.base if self.base < 0 else 0
+        self._must_be_free(True)
         if self.n <= a:
             return ""
         return PyUnicode_FromKindAndData(4, self.buffer + a, self.n - a)
@@ -3031,6 +3082,7 @@ cdef class _Machine:
         """The `Turn` as known so far. Needs `record=True`."""
         if not self.record:
             raise ValueError("this parser was made with record=False: it keeps no turn")
+        self._must_be_free()
         if self.turn_cache is None:
             self.turn_cache = _make_turn(self)
         return self.turn_cache
@@ -3321,11 +3373,13 @@ cdef class Parser(_Machine):
 
     def reset(self):
         """The same settings, a new turn."""
+        self._must_be_free(True)
         self._begin()
 
     def copy(self):
         """An independent parser in the same state."""
         cdef Parser other = Parser.__new__(Parser)
+        self._must_be_free(True)
         other._copy_from(self)
         return other
 
@@ -3405,11 +3459,13 @@ cdef class DeltaParser(_Machine):
 
     def reset(self):
         """The same settings, a new turn."""
+        self._must_be_free(True)
         self._begin()
 
     def copy(self):
         """An independent parser in the same state."""
         cdef DeltaParser other = DeltaParser.__new__(DeltaParser)
+        self._must_be_free(True)
         other._copy_from(self)
         return other
 

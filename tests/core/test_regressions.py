@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import lexemes
 import pytest
 
 import qwenparse
@@ -42,3 +44,97 @@ def test_a_value_begun_in_the_prompt_is_streamed_whole(make: Any, begun: str) ->
     (call,) = seen.calls
     assert call["recorded"] == [["cmd", begun + " -l", True]]
     assert call["json"] == parser.turn.calls[0].arguments_json
+
+
+@pytest.mark.parametrize("make", [qwenparse.Parser, qwenparse.DeltaParser])
+def test_a_call_begun_in_the_prompt_is_reported_before_bytes(make: Any) -> None:
+    prompt = "<|im_start|>assistant\n<tool_call>\n<function=sh>\n<parameter=cmd>\nls"
+    parser = make.for_prompt(prompt, format="qwen3-coder")
+    seen = Accumulated(parser)
+    seen.add(parser.feed(b" -l"))
+    seen.same_as(parser.turn)
+
+
+@pytest.mark.parametrize("make", [qwenparse.Parser, qwenparse.DeltaParser])
+@pytest.mark.parametrize("made", [ValueError, 5, None, b"a"])
+def test_a_failing_id_factory_leaves_a_parser_that_can_only_be_reset(make: Any, made: Any) -> None:
+    def factory() -> Any:
+        if made is ValueError:
+            raise ValueError
+        return made
+
+    parser = make("qwen3.5", start="content", id_factory=factory)
+    with pytest.raises((ValueError, TypeError)):
+        parser.feed("Hi " + lexemes.CALL + " x" * 5000)
+    assert (parser.held, parser.copy().held) == ("", "")
+    for use in (lambda: parser.feed("x"), parser.close, lambda: parser.turn, parser.copy().close):
+        with pytest.raises(RuntimeError, match="half read"):
+            use()
+    parser.reset()
+    assert parser.feed("x") and parser.turn.content == "x"
+
+
+@pytest.mark.parametrize("use", ["feed", "close", "reset", "copy", "held", "turn", "__init__"])
+def test_a_parser_used_from_its_own_id_factory_refuses(use: str) -> None:
+    refused: list[str] = []
+
+    def factory() -> str:
+        try:
+            found = getattr(parser, use)
+            found(*{"feed": ["x"], "__init__": ["qwen3"]}.get(use, []))
+        except RuntimeError as error:
+            refused.append(str(error))
+        return "a"
+
+    parser = qwenparse.Parser("qwen3.5", start="content", id_factory=factory)
+    parser.feed("Hi " + lexemes.CALL + " x")
+    parser.close()
+    assert len(refused) == 1 and "being fed" in refused[0]
+    assert parser.turn == qwenparse.parse("Hi " + lexemes.CALL + " x", "qwen3.5", start="content")
+
+
+def test_an_interrupt_inside_feed_leaves_a_parser_that_can_only_be_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cut(BaseException):
+        pass
+
+    def trace(frame: Any, event: str, arg: Any) -> None:
+        if frame.f_code.co_filename.endswith("decoder.py"):
+            raise Cut
+
+    parser = qwenparse.Parser("qwen3", start="content")
+    sys.setprofile(trace)
+    try:
+        with pytest.raises(Cut):
+            parser.feed("x" * 100_000 + '<tool_call>\n{"name": "s\\u0068", "arguments": {}}')
+    finally:
+        sys.setprofile(None)
+    assert parser.held == "" and parser.copy().held == ""
+    with pytest.raises(RuntimeError):
+        parser.feed("x")
+
+
+class Shout(str):
+    def __str__(self) -> str:
+        return "SHOUT"
+
+
+def test_a_str_subclass_is_its_characters() -> None:
+    assert qwenparse.parse(Shout("abc"), "qwen3").raw == "abc"
+    parser = qwenparse.Parser("qwen3", id_factory=lambda: Shout("id"))
+    parser.feed(lexemes.CALL)
+    assert parser.turn.calls[0].id == "id" and type(parser.turn.calls[0].id) is str
+
+
+def test_a_buffer_that_cannot_be_read_changes_nothing() -> None:
+    parser = qwenparse.Parser("qwen3")
+    released = memoryview(b"abc")
+    released.release()
+    for bad in (memoryview(b"abcd")[::2], released):
+        with pytest.raises(ValueError):
+            parser.feed(bad)
+    assert parser.feed("x")
+
+
+def test_an_id_factory_is_called() -> None:
+    with pytest.raises(TypeError):
+        qwenparse.Parser("qwen3", id_factory=5)  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ def test_completion_behind_a_prefix(format: str) -> None:
         start = qwenparse.get_format(format).start
         start = "auto" if start == "reasoning" else start
         spec = of_spec(parse_spec(text, format, tools=tools, start=start, policy=policy, stop=stop, prefix=prefix))
-        for pieces in ([text], list(text), lexemes.pieces(rng, text)):
+        for pieces in ([text], list(text), lexemes.pieces(rng, text), lexemes.pieces(rng, text.encode())):
             parser = qwenparse.Parser.for_prompt(
                 "<|im_start|>assistant\n" + prefix, format=format, tools=tools, policy=policy
             )

@@ -313,3 +313,21 @@ print((memory() - before) / len(live))
 def test_a_live_parser_without_a_record_holds_less_than_2_kib() -> None:
     out = subprocess.run([sys.executable, "-c", LIVE], check=True, capture_output=True, text=True).stdout
     assert 200 < float(out) < 2048
+
+
+BIG = TokenTable.from_ranks(BYTES, {"<|im_end|>": 258}, vocab_size=70_000)
+
+
+@pytest.mark.parametrize("kind", "bhilq")
+def test_negative_ids_of_an_array_are_refused(kind: str) -> None:
+    parser = qwenparse.Parser("qwen3.6", start="content", tokens=BIG)
+    with pytest.raises(ValueError):
+        parser.feed_ids(array(kind, [97, -1]))
+    assert parser.position == 0 and parser.feed_ids(array(kind, [97]))
+
+
+def test_a_character_begun_in_the_prompt_is_not_finished_by_the_completion() -> None:
+    prompt = [*b"<|im_start|>assistant\n<think>\nHm \xe4\xb8"]
+    parser = qwenparse.Parser.for_prompt(prompt, format="qwen3.6", tokens=TABLE)
+    parser.feed_ids([0x96, 97])
+    assert parser.turn.raw_bytes == b"\x96a" and parser.gen_prefix == "<think>\nHm \udce4\udcb8"
