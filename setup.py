@@ -7,7 +7,6 @@ Switches (environment): QWENPARSE_SANITIZE=fuzzer,address,undefined · QWENPARSE
 import os
 import sys
 
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 if sys.implementation.name != "cpython":
@@ -35,19 +34,19 @@ macros = [("CYTHON_TRACE_NOGIL", "1")] if coverage else []
 if os.environ.get("QWENPARSE_PLANT"):
     macros.append(("QWENPARSE_PLANT", "1"))
 
-setup(
-    ext_modules=cythonize(
-        [
-            Extension(
-                f"qwenparse.{name}",
-                [f"src/qwenparse/{name}.pyx"],
-                define_macros=macros,
-                extra_compile_args=compile_args,
-                extra_link_args=[f for switch in sanitize for f in flags[switch] if "coverage" not in f],
-            )
-            for name in ("_events", "_core")
-        ],
-        compiler_directives={"linetrace": coverage, "boundscheck": debug, "wraparound": False},
-        force=bool(sanitize or coverage or debug),
+extensions = [
+    Extension(
+        f"qwenparse.{name}",
+        [f"src/qwenparse/{name}.pyx"],
+        depends=["src/qwenparse/_events.pxd", "src/qwenparse/_json.pxd", "src/qwenparse/_scan.pxd"],
+        define_macros=macros,
+        extra_compile_args=compile_args,
+        extra_link_args=[f for switch in sanitize for f in flags[switch] if "coverage" not in f],
     )
-)
+    for name in ("_events", "_core")
+]
+for extension in extensions:
+    # Read by the build_ext that setuptools takes from Cython. "src" is where the .pxd files are found.
+    extension.cython_directives = {"linetrace": coverage, "boundscheck": debug, "wraparound": False}
+    extension.cython_include_dirs = ["src"]
+setup(ext_modules=extensions)
