@@ -106,6 +106,7 @@ def parse(
     start: Start | None = None,
     policy: Policy | None = None,
     stop: Stop = "none",
+    stop_text: str | None = None,
     **settings: Any,
 ) -> Turn: ...
 def install(

@@ -2591,6 +2591,9 @@ cdef class _Machine:
         except BufferError as error:
             raise ValueError(f"feed takes a buffer in one piece ({error})") from None
         try:
+            if view.itemsize != 1:
+                raise TypeError(f"feed takes str or bytes; this {type(data).__name__} has items of {view.itemsize} bytes "
+                                "(token ids go to feed_ids)")
             self._may_feed(FED_BYTES)
             return self._input_bytes(<char*> view.buf, view.len, False)
         finally:
@@ -3372,7 +3375,7 @@ cdef class Parser(_Machine):
         return self._take()
 
     def reset(self):
-        """The same settings, a new turn."""
+        """The same settings, a new turn. What a prompt began is forgotten: the turn starts where the format says."""
         self._must_be_free(True)
         self._begin()
 
@@ -3458,7 +3461,7 @@ cdef class DeltaParser(_Machine):
         return self._take()
 
     def reset(self):
-        """The same settings, a new turn."""
+        """The same settings, a new turn. What a prompt began is forgotten: the turn starts where the format says."""
         self._must_be_free(True)
         self._begin()
 
@@ -3481,8 +3484,9 @@ cdef class _Recorder(_Machine):
         self.mode = MODE_NONE
 
 
-def parse(text, format, *, tools=None, start=None, policy=None, stop="none", **settings):
-    """The `Turn` of a whole completion, `str` or bytes. Takes what `Parser` takes.
+def parse(text, format, *, tools=None, start=None, policy=None, stop="none", stop_text=None, **settings):
+    """The `Turn` of a whole completion, `str` or bytes. Takes what `Parser` takes, and how the turn ended: `stop`, and with
+    `"other_stop"` its text.
 
     >>> import qwenparse
     >>> qwenparse.parse("Plan.\\n</think>\\n\\nHi", "qwen3.5").content
@@ -3490,7 +3494,7 @@ def parse(text, format, *, tools=None, start=None, policy=None, stop="none", **s
     """
     cdef _Machine m = _Recorder(format, tools=tools, start=start, policy=policy, **settings)
     m._input_object(text)
-    m._close(stop, None)
+    m._close(stop, stop_text)
     return m.turn
 
 

@@ -14,6 +14,7 @@ CallEvent: TypeAlias = ToolCallStart | ArgumentStart | ArgumentDelta | ArgumentE
 
 @disjoint_base
 class Event:
+    def __init__(self) -> None: ...
     @property
     def raw(self) -> str: ...
     @property

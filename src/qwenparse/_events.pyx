@@ -14,6 +14,9 @@ cdef class Event:
 
     `raw` is the exact source; `start` and `end` are code points of the completion, `end == start + len(raw)`.
     """
+    def __init__(self):
+        raise TypeError("an event is made as one of the classes below Event")
+
 
     @property
     def end(self):

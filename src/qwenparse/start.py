@@ -20,6 +20,8 @@ def open_turn(
     if isinstance(prompt, str):
         tail = open_tail(prompt)
         return (get_format(format) if format is not None else guess_format(prompt, tail)), tail
+    if isinstance(prompt, (bytes, bytearray, memoryview)):
+        raise TypeError("a prompt is text (str) or token ids, not bytes")
     if tokens is None:
         raise TypeError("a prompt of token ids needs tokens=")
     ids = list(prompt)

@@ -61,6 +61,23 @@ def test_mixing_str_and_bytes() -> None:
     assert parser.feed("y") and parser.turn.content == "xy"
 
 
+def test_ids_in_the_wrong_place() -> None:
+    from array import array
+
+    with pytest.raises(TypeError, match="feed_ids"):
+        Parser("qwen3").feed(array("i", [1, 2]))
+    with pytest.raises(TypeError, match="text"):
+        Parser.for_prompt(b"<|im_start|>assistant\n")  # type: ignore[arg-type]
+
+
+def test_a_whole_completion_with_its_own_stop() -> None:
+    assert parse("Hi", "qwen2.5", stop="other_stop", stop_text="<|end|>").raw == "Hi<|end|>"
+    with pytest.raises(ValueError):
+        parse("Hi", "qwen2.5", stop_text="<|end|>")
+    with pytest.raises(TypeError):
+        qwenparse.Event()
+
+
 def test_bad_close_arguments() -> None:
     parser = Parser("qwen3")
     with pytest.raises(ValueError):
