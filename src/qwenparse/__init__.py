@@ -47,7 +47,13 @@ _LATER = {
 """Public names whose modules are imported when they are first used: a server that only parses never loads them."""
 
 
+_ROOMS = frozenset({"adapters", "drift", "lint", "ollama", "store", "templates", "testing", "tokens", "values"})
+"""Packages that `qwenparse.NAME` reaches without an import of their own."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
@@ -55,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_ROOMS})
 
 
 __version__ = "0.1.0"

@@ -107,7 +107,7 @@ def test_import_is_light() -> None:
     heavy = {f"qwenparse.{room}" for room in ("adapters", "cli", "ollama", "prompt", "replay", "templates", "testing")}
     code = (
         "import sys, qwenparse; loaded = set(sys.modules);"
-        f"print(sorted(({EXTRAS!r} | {heavy!r}) & loaded)); assert qwenparse.render_prompt"
+        f"print(sorted(({EXTRAS!r} | {heavy!r}) & loaded)); assert qwenparse.render_prompt and qwenparse.ollama.Parser"
     )
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert out.strip() == "[]"

@@ -3,3 +3,16 @@
 `openai`, `responses`, `anthropic`, `ollama` make plain dicts. `vllm`, `sglang`, `mlx_lm` are the parser interfaces of
 these programs and import them.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+_MODULES = frozenset({"anthropic", "mlx_lm", "ollama", "openai", "responses", "sglang", "vllm"})
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
