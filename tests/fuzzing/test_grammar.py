@@ -58,7 +58,8 @@ def test_mutations_change_text_and_keep_the_limit() -> None:
 
 @pytest.mark.parametrize("mutation", grammar.MUTATIONS, ids=lambda m: getattr(m, "__qualname__", str(m)))
 def test_every_mutation_does_something(mutation: object) -> None:
-    text = b'<think>\nx\n</think>\n<tool_call>\n<function=sh>\n<parameter=cmd>\nls\n</parameter>\n</function>\n</tool_call>\n{"a": 1}'
+    call = b"<tool_call>\n<function=sh>\n<parameter=cmd>\nls\n</parameter>\n</function>\n</tool_call>"
+    text = b"<think>\nx\n</think>\n" + call + b'\n{"a": 1}'
     assert any(mutation(random.Random(i), text) != text for i in range(20))  # type: ignore[operator]
     mutation(random.Random(0), b"")  # type: ignore[operator]
 

@@ -51,7 +51,10 @@ def test_a_good_log_passes(status: Path) -> None:
 )
 def test_what_is_missing_is_named(old: str, new: str, words: str, status: Path) -> None:
     with pytest.raises(run.CampaignError, match=words):
-        run._check(result(LOG.replace(old, new).replace("cov: 900", "cov: 0").replace("cov: 772", "cov: 0") if "cov" in old else LOG.replace(old, new)), 0, status)  # fmt: skip
+        log = LOG.replace(old, new)
+        if "cov" in old:
+            log = log.replace("cov: 900", "cov: 0").replace("cov: 772", "cov: 0")
+        run._check(result(log), 0, status)
 
 
 def test_an_idle_mutator_is_noticed(status: Path) -> None:

@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "drift": {
         "_core", "common", "errors", "formats", "ollama", "prompt", "replay", "schema", "splice", "templates", "tokens", "turn",
         "utf8", "values",
-    },  # fmt: skip
+    },
     "lint": {"common", "errors", "formats", "encode", "prompt", "start", "templates", "tokens"},
     "adapters": {"errors", "formats", "_core", "_events", "schema", "values", "turn", "utf8", "start", "tokens", "ollama"},
     "_grammar": set(),
