@@ -1977,14 +1977,15 @@ cdef class _Machine:
         cdef Py_ssize_t a = self.tag.start + TAG_LEN[TAG_PARAM]
         cdef str written = self._slice(a, self.tag.end).lstrip(" \t") if a < self.tag.end else ""
         cdef str name
-        cdef str bare = written[1:] if written[:1] in ("'", '"') else written
+        cdef str word = written.rstrip(" \t")           # behind a blank the name cannot grow
+        cdef bint quoted
         if self.params is None:
-            return _plain(written.rstrip(" \t"))
+            return _plain(word) and (word == written or not self._is_given(_clean_name(word, &quoted)))
         for name in self.params:
-            if not self._is_given(name) and (
-                (name + "   ").startswith(written) or name.startswith(bare) or bare.rstrip("'\" \t") == name
-            ):
-                return True
+            if not self._is_given(name):
+                for form in (name, f'"{name}"', f"'{name}'"):
+                    if (<str> form).startswith(written) or form == word:
+                        return True
         return False
 
     cdef int _decide_follow(self, unsigned int mask, int closes) except -1:
