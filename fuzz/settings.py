@@ -79,12 +79,17 @@ class Settings(NamedTuple):
     cut: int
 
 
+_KNOWN: dict[bytes, Settings] = {}
+
+
 def settings(data: bytes) -> tuple[Settings, bytes]:
     """The settings in front of an input, and the completion behind them. Short inputs are filled with zeros."""
-    head = data[:HEADER] if len(data) >= HEADER else data.ljust(HEADER, b"\0")
-    start = STARTS[head[0] % len(STARTS)]
-    end = head[3]
-    return (
-        Settings(start[0], start[1], head[1] % len(TOOLS), POLICIES[head[2]], STOPS[end & 3], end >> 2),
-        data[HEADER:],
-    )
+    head = data[:HEADER]
+    known = _KNOWN.get(head)
+    if known is None:
+        a, b, c, d = head.ljust(HEADER, b"\0")
+        format, start = STARTS[a % len(STARTS)]
+        known = Settings(format, start, b % len(TOOLS), POLICIES[c], STOPS[d & 3], d >> 2)
+        if len(_KNOWN) < 1 << 16:
+            _KNOWN[head] = known
+    return known, data[HEADER:]
