@@ -15,6 +15,8 @@ import sys
 from fuzz.build import ROOT, WORK, build
 
 EXCUSE = "# no cover: "
+TESTS = ("core", "fuzzing", "roundtrip", "values", "test_spec_parser.py")
+"""The tests that are about the core; traced, they take some minutes."""
 
 
 def main() -> int:
@@ -29,7 +31,7 @@ def main() -> int:
     env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(path), str(ROOT)]), QWENPARSE_SANITIZED="coverage")
     # Cython's plugin finds the C files from the tree's root.
     tests = [
-        str(ROOT / "tests"),
+        *(str(ROOT / "tests" / name) for name in TESTS),
         "-c",
         str(ROOT / "pyproject.toml"),
         "--rootdir",
