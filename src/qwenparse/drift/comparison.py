@@ -227,7 +227,8 @@ def _compare(sides: _Sides, reading: _Reading | None) -> Drift:
     before, after = sides.before, sides.after
     start = sides.start
     place = _Place()
-    if after.startswith(before):
+    # Bytes decide: a character that was cut may be whole in `after`, which as texts differ.
+    if after.startswith(before) or to_bytes(after).startswith(to_bytes(before)):
         fields["equal_prefix_bytes"] = len(to_bytes(before))
         if tokens_agree:
             return Drift(**fields, cause="none")
