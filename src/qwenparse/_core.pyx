@@ -207,7 +207,7 @@ cdef struct Rec:
 
 
 cdef tuple KINDS = formats.KINDS
-cdef dict FORMATS = formats.FORMATS
+cdef dict FORMATS = {f.name: (f, f.start, f.dialect == "xml") for f in formats.FORMATS.values()}
 cdef Py_ssize_t WINDOW = formats.WINDOW
 cdef Py_ssize_t NAME_LIMIT = formats.NAME_LIMIT
 cdef Py_ssize_t VARIANT_LIMIT = formats.VARIANT_LIMIT
@@ -217,6 +217,8 @@ cdef tuple STATE_OF = (
     formats.State.ARGUMENTS, formats.State.BROKEN, formats.State.CLOSED,
 )
 cdef object STATE_START = formats.State.START
+cdef str IM_END = formats.IM_END
+cdef str ENDOFTEXT = formats.ENDOFTEXT
 cdef object DEFAULT_POLICY = formats.Policy()
 cdef object json_loads = JSONDecoder(strict=False).decode
 cdef tuple OPENER_KEYS = (b"name", b"arguments", b"parameters", b"id", b"type")
@@ -508,6 +510,7 @@ cdef inline Event _text_event(str text, int kind, Py_ssize_t start, Py_ssize_t c
     return argument_delta(call, text, start)
 
 
+@cython.freelist(8)
 cdef class _Machine:
     """One turn being read. `Parser` and `DeltaParser` are this with two shapes of result."""
 
@@ -550,6 +553,7 @@ cdef class _Machine:
     cdef bint stray_ok              # only whitespace and strays since the end of a call
     cdef bint owed                  # reasoning was ended by a call: one </think> may come late
     cdef bint any_reasoning, any_content
+    cdef bint begun                 # there was a turn before this one
     cdef bint closing, ended        # the input ends here; by the model
     cdef bint incomplete
     cdef bint prefixing
@@ -637,16 +641,19 @@ cdef class _Machine:
     def __init__(self, format, *, tools=None, start=None, policy=None, tokens=None, str tags not None="ids",
                  id_factory=None, bint record=True, Py_ssize_t max_held=1 << 20):
         self._must_be_free(True)
-        self.format = FORMATS.get(format) if type(format) is str else None
-        if self.format is None:
+        cdef tuple facts = FORMATS.get(format) if type(format) is str else None
+        if facts is None:
             self.format = formats.get_format(format)
+            facts = self.format, self.format.start, self.format.dialect == "xml"
+        self.format = facts[0]
+        self.xml = facts[2]
         self.policy = DEFAULT_POLICY if policy is None else policy
         if self.policy is DEFAULT_POLICY:
             self.rules = DEFAULT_RULES
         else:
             _read_rules(&self.rules, policy)
         if start is None:
-            start = self.format.start
+            start = facts[1]
         if start not in ("reasoning", "content", "auto"):
             raise errors.FormatError(f"start={start!r}: it takes 'reasoning', 'content', 'auto'")
         if tags not in ("ids", "text"):
@@ -660,7 +667,6 @@ cdef class _Machine:
         self.declared = self.tools.declared
         self.known = self.tools.known
         self.callable = not self.known or bool(self.declared)
-        self.xml = self.format.dialect == "xml"
         self.tokens = tokens
         self.by_id = tokens is not None and tags == "ids"
         self.id_tags = 0
@@ -674,7 +680,9 @@ cdef class _Machine:
 
     cdef int _begin(self) except -1:
         """A new turn with the same settings."""
-        self.piece = None
+        if self.begun:                  # what is new is empty already, and None costs more than a number
+            self._forget()
+        self.begun = True
         self.n = self.base = 0
         self.p = self.t = self.i = self.run = 0
         self.late_at = -1
@@ -685,34 +693,18 @@ cdef class _Machine:
         self.busy = 0
         line_reset(&self.line)
         self.stages = 0
-        self.name = None
         self.call = -1
         self.call_open = self.arg_open = self.wrapper = self.from_reasoning = self.call_complete = False
-        self.given = None
-        self.params = None
         self.junk = False
         self.in_string = False
-        self.out = None
-        self.d_reasoning = self.d_content = None
-        self.d_calls = self.d_issues = None
-        self.notes = None
         self.n_recs = 0
-        self.strings = self.pieces = None
-        self.carry = None
         self.gen_prefix = ""
-        self.prefixed = None
-        self.stop = None
-        self.turn_cache = None
-        self.unknown_ids = None
-        self.marked = []
         self.work = 0
         self.fed = 0
         self.n_pending = 0
         self.broken_before = False
         self.n_certain = self.certain_head = 0
         self.n_ids = 0
-        self.pending_name = None
-        self.j_text = None
         self.j_long = self.j_started = False
         if self.start == "reasoning":
             self.state = S_REASONING
@@ -720,6 +712,27 @@ cdef class _Machine:
         else:
             self.state = S_CONTENT
             self.fresh = FRESH_CONTENT if self.start == "content" else FRESH_AUTO
+        return 0
+
+    cdef int _forget(self) except -1:
+        """Drops every object of the turn before."""
+        self.piece = None
+        self.name = None
+        self.given = None
+        self.params = None
+        self.out = None
+        self.d_reasoning = self.d_content = None
+        self.d_calls = self.d_issues = None
+        self.notes = None
+        self.strings = self.pieces = None
+        self.carry = None
+        self.prefixed = None
+        self.stop = None
+        self.turn_cache = None
+        self.unknown_ids = None
+        self.marked = None
+        self.pending_name = None
+        self.j_text = None
         return 0
 
     # ------------------------------------------------------------------------------------------- reporting
@@ -2573,8 +2586,7 @@ cdef class _Machine:
                 offset += 1 if c < 0x80 or 0xDC80 <= c <= 0xDCFF else 2 if c < 0x800 else 3 if c < 0x10000 else 4
                 at += 1
             self.certain[k] = self.base + self.n + at
-            if self.record:
-                self.marked.append(self.certain[k])
+            self._keep_mark(self.certain[k])
         return 0
 
     cdef int _input_object(self, data) except -1:
@@ -2618,6 +2630,13 @@ cdef class _Machine:
                 self.certain_capacity = capacity
         self.certain[self.n_certain] = position
         self.n_certain += 1
+        return 0
+
+    cdef int _keep_mark(self, Py_ssize_t position) except -1:
+        if self.record:
+            if self.marked is None:
+                self.marked = []
+            self.marked.append(position)
         return 0
 
     cdef int _input_ids(self, ids) except -1:
@@ -2858,7 +2877,7 @@ cdef class _Machine:
             self._must_be_free()
         if self.stop is not None:
             return 0
-        return self._finish(stop, formats.IM_END if stop == "im_end" else formats.ENDOFTEXT if text is None else text)
+        return self._finish(stop, IM_END if stop == "im_end" else ENDOFTEXT if text is None else text)
 
     cdef int _whole_text(self, str s, int what) noexcept:
         """The kind of region that s is as a whole, if nothing is held or pending; -1: read it the long way.
@@ -3100,7 +3119,7 @@ cdef class _Machine:
 
         That is None, or (the tags with an id of their own, as bits; the positions where such an id was fed).
         """
-        return self.prefixed, (self.id_tags, tuple(self.marked)) if self.by_id else None
+        return self.prefixed, (self.id_tags, tuple(self.marked or ())) if self.by_id else None
 
     def _recorded(self):
         """What a Turn is made of: raw, records (kind, aux, start, end), strings, ids."""
@@ -3147,6 +3166,7 @@ cdef class _Machine:
         self.emitted = o.emitted
         self.state = o.state
         self.fresh = o.fresh
+        self.begun = o.begun
         self.over = o.over
         self.strays = o.strays
         self.stray_ok = o.stray_ok
@@ -3518,14 +3538,14 @@ def _replay(format, gen_prefix, text, stop, *, prefixed=None, stop_text=None, tr
     if evidence is not None:
         for position in evidence[1]:
             m._mark_certain(position)
-            m.marked.append(position)
+            m._keep_mark(position)
     m._may_feed(FED_STR)
     for position, note in unknown:
         m._input(text[at:position])
         m._later(m.base + m.n, "unknown-token", note)
         at = position
     m._input(text[at:] if at else text)
-    m._finish(stop, formats.IM_END if stop == "im_end" else formats.ENDOFTEXT if stop_text is None else stop_text)
+    m._finish(stop, IM_END if stop == "im_end" else ENDOFTEXT if stop_text is None else stop_text)
     m._append_region(trailing, K_TRAILING)
     if ids is not None:
         for one in ids:

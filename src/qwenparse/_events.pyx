@@ -270,21 +270,21 @@ cdef class Delta:
 
 
 cdef Event content_delta(str raw, Py_ssize_t start):
-    cdef Event e = ContentDelta.__new__(ContentDelta)
+    cdef ContentDelta e = ContentDelta.__new__(ContentDelta)
     e.raw = raw
     e.start = start
     return e
 
 
 cdef Event reasoning_delta(str raw, Py_ssize_t start):
-    cdef Event e = ReasoningDelta.__new__(ReasoningDelta)
+    cdef ReasoningDelta e = ReasoningDelta.__new__(ReasoningDelta)
     e.raw = raw
     e.start = start
     return e
 
 
 cdef Event argument_delta(Py_ssize_t index, str raw, Py_ssize_t start):
-    cdef Event e = ArgumentDelta.__new__(ArgumentDelta)
+    cdef ArgumentDelta e = ArgumentDelta.__new__(ArgumentDelta)
     e.raw = raw
     e.start = start
     e.number = index
@@ -292,7 +292,7 @@ cdef Event argument_delta(Py_ssize_t index, str raw, Py_ssize_t start):
 
 
 cdef Event markup(str kind, str raw, Py_ssize_t start):
-    cdef Event e = Markup.__new__(Markup)
+    cdef Markup e = Markup.__new__(Markup)
     e.raw = raw
     e.start = start
     e.value = kind

@@ -1,6 +1,6 @@
 """Inline C of the scanner: character classes, the next '<', the line state. Knows no policy and no format rule."""
 
-from libc.string cimport memchr, memcmp
+from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from "Python.h":
     int PyUnicode_KIND(object)
@@ -99,13 +99,27 @@ cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t
     return i
 
 
+cdef inline bint _same(const char* a, const char* b, Py_ssize_t size) noexcept nogil:
+    """memcmp for a few bytes: from 8 on as two words that overlap."""
+    cdef unsigned long long x, y
+    if size < 8 or size > 16:
+        return memcmp(a, b, size) == 0
+    memcpy(&x, a, 8)
+    memcpy(&y, b, 8)
+    if x != y:
+        return False
+    memcpy(&x, a + size - 8, 8)
+    memcpy(&y, b + size - 8, 8)
+    return x == y
+
+
 cdef inline bint is_text(int kind, void* data, Py_ssize_t i, const char* text, Py_ssize_t size) noexcept nogil:
     """Whether these `size` ASCII characters stand at i."""
     cdef const unsigned short* u2 = <const unsigned short*> data
     cdef const unsigned int* u4 = <const unsigned int*> data
     cdef Py_ssize_t k
     if kind == 1:
-        return memcmp(<char*> data + i, text, size) == 0
+        return _same(<char*> data + i, text, size)
     for k in range(size):
         if (u2[i + k] if kind == 2 else u4[i + k]) != <unsigned int> text[k]:
             return False
@@ -153,32 +167,26 @@ cdef inline bint holds_broken(int kind, void* data, Py_ssize_t n) noexcept nogil
     cdef const unsigned int* u4 = <const unsigned int*> data
     cdef Py_ssize_t i = 0
     cdef int k
-    cdef unsigned short hit2
-    cdef unsigned int hit4
+    cdef unsigned short hit2 = 0
+    cdef unsigned int hit4 = 0
     if kind == 2:
-        while n - i >= 16:
-            hit2 = 0
-            for k in range(16):
+        while n - i >= 64:
+            for k in range(64):
                 hit2 |= (u2[i + k] & 0xFF80) == 0xDC80
-            if hit2:
-                return True
-            i += 16
+            i += 64
         while i < n:
-            if (u2[i] & 0xFF80) == 0xDC80:
-                return True
+            hit2 |= (u2[i] & 0xFF80) == 0xDC80
             i += 1
-    elif kind == 4:
-        while n - i >= 16:
-            hit4 = 0
-            for k in range(16):
+        return hit2 != 0
+    if kind == 4:
+        while n - i >= 64:
+            for k in range(64):
                 hit4 |= (u4[i + k] & 0xFFFFFF80u) == 0xDC80u
-            if hit4:
-                return True
-            i += 16
+            i += 64
         while i < n:
-            if (u4[i] & 0xFFFFFF80u) == 0xDC80u:
-                return True
+            hit4 |= (u4[i] & 0xFFFFFF80u) == 0xDC80u
             i += 1
+        return hit4 != 0
     return False
 
 
