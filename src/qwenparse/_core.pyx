@@ -69,9 +69,28 @@ from ._events import _make
 cdef extern from "Python.h":
     Py_ssize_t PyList_GET_SIZE(object)
     PyObject* PyList_GET_ITEM(object, Py_ssize_t)
-    bint PyLong_CheckExact(PyObject*)
-    long PyLong_AsLongAndOverflow(PyObject*, int*)
     str PyUnicode_FromObject(object)
+
+cdef extern from *:
+    """
+    /* An int of one digit, without a call: the way of almost all token ids. -1: something else. */
+    static CYTHON_INLINE Py_ssize_t qwenparse_small_int(PyObject *v) {
+        if (!PyLong_CheckExact(v)) return -1;
+    #if PY_VERSION_HEX >= 0x030C0000
+        return PyUnstable_Long_IsCompact((PyLongObject *) v) ? PyUnstable_Long_CompactValue((PyLongObject *) v) : -1;
+    #else
+        if (Py_SIZE(v) == 1) return (Py_ssize_t) ((PyLongObject *) v)->ob_digit[0];
+        return Py_SIZE(v) == 0 ? 0 : -1;
+    #endif
+    }
+    #if defined(__GNUC__)
+    #define qwenparse_prefetch(at) __builtin_prefetch(at)
+    #else
+    #define qwenparse_prefetch(at) ((void) (at))
+    #endif
+    """
+    Py_ssize_t small_int "qwenparse_small_int" (PyObject*) noexcept nogil
+    void prefetch "qwenparse_prefetch" (const void*) noexcept nogil
 
 # --------------------------------------------------------------------------------------------------- machine
 
@@ -395,16 +414,48 @@ cdef bint _holds_object(str source) except -1:
         free(j.stack)
 
 
+cdef enum:
+    ROW_TEXT = 14           # bytes of text in a row
+    ROW_LONG = 16           # flag: the text does not fit, or it is more than text
+
+# An id in a quarter of a cache line: the ids of a vocabulary are drawn from all over it.
+cdef struct Row:
+    char text[14]
+    unsigned char size
+    unsigned char kind      # of `TokenTable.kinds`; ROW_LONG if the text is not here
+
+
 @cython.final
 cdef class _Table:
-    """Pointers into the buffers of a `TokenTable`, which it keeps alive."""
+    """Pointers into the buffers of a `TokenTable`, which it keeps alive, and its short texts by id."""
     cdef tuple refs
     cdef Py_ssize_t size
-    cdef Py_ssize_t blob_size
     cdef const char* blob
     cdef const unsigned int* offsets
     cdef const unsigned char* kinds
+    cdef Row* rows
     cdef unsigned int id_tags       # the tags that have an id
+
+    def __dealloc__(self):
+        free(self.rows)
+
+    cdef int _fill(self) except -1:
+        cdef Py_ssize_t k, size
+        cdef Row* row
+        self.rows = <Row*> malloc((self.size + 1) * sizeof(Row))
+        if self.rows == NULL:
+            raise MemoryError
+        for k in range(self.size):
+            row = &self.rows[k]
+            size = self.offsets[k + 1] - self.offsets[k]
+            row.kind = self.kinds[k]
+            row.size = 0
+            if size > ROW_TEXT:
+                row.kind = ROW_LONG
+            else:
+                row.size = <unsigned char> size
+                memcpy(row.text, self.blob + self.offsets[k], size)
+        return 0
 
 
 cdef _Table _table_of(tokens):
@@ -419,12 +470,12 @@ cdef _Table _table_of(tokens):
     blob, offsets, kinds = tokens.blob, tokens.offsets, tokens.kinds
     t.refs = (blob, offsets, kinds)
     t.size = tokens.size
-    t.blob_size = len(blob)
     if len(kinds) != t.size or len(offsets) != 4 * (t.size + 1):
         raise ValueError("the token table's buffers do not fit its size")
     t.blob = blob
     t.offsets = <const unsigned int*> <const char*> offsets
     t.kinds = <const unsigned char*> <const char*> kinds
+    t._fill()
     t.id_tags = 0
     for i in range(4):
         if formats.TAGS[i] in tokens.tag_ids:
@@ -436,12 +487,8 @@ cdef _Table _table_of(tokens):
 
 cdef inline bint _exact_id(PyObject* value, Py_ssize_t size, unsigned int* to) noexcept:
     """Whether it is an int and an id of the table: the way of almost all."""
-    cdef int overflow = 0
-    cdef long v
-    if not PyLong_CheckExact(value):
-        return False
-    v = PyLong_AsLongAndOverflow(value, &overflow)
-    if overflow or v < 0 or v >= size:
+    cdef Py_ssize_t v = small_int(value)
+    if v < 0 or v >= size:
         return False
     to[0] = <unsigned int> v
     return True
@@ -476,11 +523,28 @@ cdef inline bint _machine_id(const char* at, Py_ssize_t width, bint signed, Py_s
     return True
 
 
-cdef unsigned int* _array_of(Py_ssize_t count) except NULL:
-    cdef unsigned int* values = <unsigned int*> malloc((count + 1) * sizeof(unsigned int))
-    if values == NULL:
-        raise MemoryError
-    return values
+# Ids that were checked: those of a turn fit beside the call, no memory is asked for.
+cdef struct Ids:
+    unsigned int* at
+    Py_ssize_t count
+    unsigned int few[512]
+
+
+cdef int _ids_room(Ids* ids, Py_ssize_t count) except -1:
+    ids.count = count
+    ids.at = ids.few
+    if count > 512:
+        ids.at = <unsigned int*> malloc(count * sizeof(unsigned int))
+        if ids.at == NULL:
+            ids.at = ids.few
+            raise MemoryError
+    return 0
+
+
+cdef inline void _ids_free(Ids* ids) noexcept:
+    if ids.at != ids.few:
+        free(ids.at)
+    ids.at = ids.few
 
 
 cdef str _joined_to(const unsigned int* held, Py_ssize_t n, str s):
@@ -2642,75 +2706,65 @@ cdef class _Machine:
     cdef int _input_ids(self, ids) except -1:
         """Token ids: a list or other sequence, an array of integers, or one int."""
         cdef unsigned int one
-        cdef unsigned int* values
-        cdef Py_ssize_t count
+        cdef Ids checked
         if self.table is None:
             raise TypeError("feed_ids needs a parser made with tokens=")
         if isinstance(ids, int):
             one = self._one_id(ids)
             self._may_feed(FED_IDS)
             return self._consume_ids(&one, 1)
-        values = self._values_of(ids, &count)
+        checked.at = checked.few
         try:
+            self._check_ids(ids, &checked)
             self._may_feed(FED_IDS)
-            return self._consume_ids(values, count)
+            return self._consume_ids(checked.at, checked.count)
         finally:
-            free(values)
+            _ids_free(&checked)
 
-    cdef unsigned int* _values_of(self, ids, Py_ssize_t* count) except NULL:
-        """The ids in memory of their own, all of them checked."""
-        cdef unsigned int* values
+    cdef int _check_ids(self, ids, Ids* to) except -1:
+        """Copies the ids, all of them checked."""
         cdef Py_ssize_t k = 0
-        cdef Py_ssize_t n, size
+        cdef Py_ssize_t size = self.table.size
         cdef tuple items
         if type(ids) is list:
-            size = self.table.size
             with cython.critical_section(ids):
-                n = PyList_GET_SIZE(ids)
-                values = _array_of(n)
-                while k < n and _exact_id(PyList_GET_ITEM(ids, k), size, &values[k]):
+                _ids_room(to, PyList_GET_SIZE(ids))
+                while k < to.count and _exact_id(PyList_GET_ITEM(ids, k), size, &to.at[k]):
+                    prefetch(&self.table.rows[to.at[k]])
                     k += 1
-            count[0] = n
-            if k == n:
-                return values
-            free(values)
+            if k == to.count:
+                return 0
+            _ids_free(to)
         elif PyObject_CheckBuffer(ids) and type(ids) is not bytes and type(ids) is not bytearray:
-            values = self._values_of_buffer(ids, count)
-            if values != NULL:
-                return values
+            if self._check_buffer(ids, to):
+                return 0
         items = tuple(ids if isinstance(ids, (list, tuple)) else _listed(ids))
-        count[0] = len(items)
-        values = _array_of(count[0])
-        try:
-            for k in range(count[0]):
-                values[k] = self._one_id(items[k])
-        except:
-            free(values)
-            raise
-        return values
+        _ids_room(to, len(items))
+        for k in range(to.count):
+            to.at[k] = self._one_id(items[k])
+        return 0
 
-    cdef unsigned int* _values_of_buffer(self, ids, Py_ssize_t* count) except? NULL:
-        """The same of a row of machine integers, without objects. NULL and no exception: it is none, or an id is bad."""
+    cdef bint _check_buffer(self, ids, Ids* to) except -1:
+        """The same of a row of machine integers, without objects. False: it is none, or an id is bad."""
         cdef Py_buffer view
-        cdef unsigned int* values = NULL
         cdef Py_ssize_t k
         try:
             PyObject_GetBuffer(ids, &view, PyBUF_RECORDS_RO)
         except (BufferError, ValueError):
-            return NULL
+            return False
         try:
             if view.ndim != 1 or view.format == NULL or strlen(view.format) != 1:
-                return NULL
+                return False
             if strchr("bBhHiIlLqQ", view.format[0]) == NULL:
-                return NULL
-            count[0] = view.shape[0]
-            values = _array_of(count[0])
-            for k in range(count[0]):
+                return False
+            _ids_room(to, view.shape[0])
+            for k in range(to.count):
                 if not _machine_id(<char*> view.buf + k * view.strides[0], view.itemsize, view.format[0] >= 97,
-                                   self.table.size, &values[k]):
-                    free(values)
-                    return NULL
-            return values
+                                   self.table.size, &to.at[k]):
+                    _ids_free(to)
+                    return False
+                prefetch(&self.table.rows[to.at[k]])
+            return True
         finally:
             PyBuffer_Release(&view)
 
@@ -2738,34 +2792,35 @@ cdef class _Machine:
 
     cdef Py_ssize_t _consume_text(self, const unsigned int* ids, Py_ssize_t count) except -1:
         """Reads ids up to the first that has no bytes or ends the turn, as one piece; says how many."""
-        cdef const unsigned char* kinds = self.table.kinds
-        cdef const unsigned int* offsets = self.table.offsets
-        cdef const char* blob = self.table.blob
-        cdef Py_ssize_t safe = self.table.blob_size - 16    # up to here 16 bytes can be read
+        cdef Row* row
+        cdef const char* source
         cdef Py_ssize_t k = 0
-        cdef Py_ssize_t begin, size
+        cdef Py_ssize_t size
         cdef Py_ssize_t used = 0
         cdef Py_ssize_t tags = 0
-        cdef Py_ssize_t capacity = 8 * count + 32
-        cdef char small[128]
+        cdef char small[4096]
+        cdef Py_ssize_t capacity = sizeof(small)
         cdef char* text = small
         cdef char* grown
         cdef unsigned char what = 0
-        if capacity > 128:
-            text = <char*> malloc(capacity)
-            if text == NULL:
-                raise MemoryError
+        small[0] = 0
         try:
             for k in range(count):
-                what = kinds[ids[k]]
-                begin = offsets[ids[k]]
-                size = offsets[ids[k] + 1] - begin
-                if what != 0 and (what > 4 or self.by_id):
+                row = &self.table.rows[ids[k]]
+                what = row.kind
+                size = row.size
+                source = row.text
+                if what != 0:
+                    if what == ROW_LONG:
+                        what = self.table.kinds[ids[k]]
+                        source = self.table.blob + self.table.offsets[ids[k]]
+                        size = self.table.offsets[ids[k] + 1] - self.table.offsets[ids[k]]
                     if what > 4:
                         count = k
                         break
-                    self._mark_certain(used)
-                    tags += 1
+                    if what != 0 and self.by_id:
+                        self._mark_certain(used)
+                        tags += 1
                 if used + size + 16 > capacity:
                     capacity = 2 * (used + size) + 32
                     grown = <char*> realloc(NULL if text == small else text, capacity)
@@ -2774,10 +2829,10 @@ cdef class _Machine:
                     if text == small:
                         memcpy(grown, small, used)
                     text = grown
-                if size <= 16 and begin <= safe:
-                    memcpy(text + used, blob + begin, 16)           # a fixed size is two moves
+                if source == row.text:
+                    memcpy(text + used, row, sizeof(Row))           # a fixed size is one move; what is too much is written over
                 else:
-                    memcpy(text + used, blob + begin, size)
+                    memcpy(text + used, source, size)
                 used += size
             # An unfinished character before a stop will never be finished.
             self._input_bytes(text, used, 4 < what < 255, tags)
