@@ -1,11 +1,11 @@
 """Builds the two extension modules: what is reported, and the machine. Everything else is in pyproject.toml.
 
-Switches (environment): QWENPARSE_SANITIZE=fuzzer,address,undefined · QWENPARSE_COVERAGE=1 · QWENPARSE_DEBUG=1
-· QWENPARSE_PLANT=1 (a planted bug, for measuring the fuzzers).
+Switches (environment): QWENPARSE_SANITIZE=fuzzer,address,undefined · QWENPARSE_COVERAGE=1 · QWENPARSE_DEBUG=1.
 """
 
 import os
 import sys
+from glob import glob
 
 from setuptools import Extension, setup
 
@@ -30,16 +30,12 @@ if unknown:
 for name in sanitize:
     compile_args += flags[name]
 
-macros = [("CYTHON_TRACE_NOGIL", "1")] if coverage else []
-if os.environ.get("QWENPARSE_PLANT"):
-    macros.append(("QWENPARSE_PLANT", "1"))
-
 extensions = [
     Extension(
         f"qwenparse.{name}",
         [f"src/qwenparse/{name}.pyx"],
-        depends=["src/qwenparse/_events.pxd", "src/qwenparse/_json.pxd", "src/qwenparse/_scan.pxd"],
-        define_macros=macros,
+        depends=sorted(glob("src/qwenparse/*.pxd") + glob("src/qwenparse/machine/*.pxi")),
+        define_macros=[("CYTHON_TRACE_NOGIL", "1")] if coverage else [],
         extra_compile_args=compile_args,
         extra_link_args=[f for switch in sanitize for f in flags[switch] if "coverage" not in f],
     )

@@ -51,7 +51,7 @@ def build(kind: str, *, plant: bool = False, force: bool = False) -> Path:
     if plant:
         from fuzz.plant import write
 
-        write(package / "_core.pyx")
+        write(package / "machine")
     if kind == "coverage":
         env["QWENPARSE_COVERAGE"] = "1"
     elif kind != "plain":
@@ -65,7 +65,7 @@ def build(kind: str, *, plant: bool = False, force: bool = False) -> Path:
 
 
 def _is_source(path: Path) -> bool:
-    return path.suffix in (".py", ".pyx", ".pxd", ".pyi", ".jinja") and "__pycache__" not in path.parts
+    return path.suffix in (".py", ".pyx", ".pxd", ".pxi", ".pyi", ".jinja") and "__pycache__" not in path.parts
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
-"""Line coverage of the .pyx by the test suite: python -m fuzz.linecov [--fail-under 97] [PYTEST-ARGUMENTS]
+"""Line coverage of the core by the test suite: python -m fuzz.linecov [--fail-under 97] [PYTEST-ARGUMENTS]
 
-Builds the core with line tracing in its own tree and lists the lines that no test reaches. A line that cannot be
-reached is excused by a comment `# no cover: REASON` on it: it counts as covered and is listed with its reason.
+Builds the core (`_core.pyx`, `machine/*.pxi`) with line tracing in its own tree and lists the lines that no test reaches.
+A line that cannot be reached is excused by a comment `# no cover: REASON` on it: it counts as covered and is listed with
+its reason.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from fuzz.build import ROOT, WORK, build
 EXCUSE = "# no cover: "
 EXCUSED = {
     re.compile(r"\s*raise MemoryError$"): "an allocation that fails",
-    re.compile(r"\s*@cython\."): "a directive, no code",
 }
+NO_CODE = re.compile(r"\S|\s*@|\s+cdef [^=]*\(")
+"""Lines that are not traced in an included file: what runs at import, and the heads of functions."""
 TESTS = ("core", "tokens", "fuzzing", "roundtrip", "adapters/test_sources.py", "test_spec_parser.py")
 """The tests that are about the core; traced, they take some minutes."""
 
@@ -59,25 +61,31 @@ def main() -> int:
     command = [*coverage, "run", f"--rcfile={config}", "-m", "pytest", *tests, *rest]
     if not args.report and (code := subprocess.run(command, cwd=path.parent, env=env).returncode):
         return code
+    package = path / "qwenparse"
+    sources = [package / "_core.pyx", *sorted((package / "machine").glob("*.pxi"))]
     report = folder / "report.json"
-    core = path / "qwenparse" / "_core.pyx"
-    # The file is named: coverage asks Cython's plugin about all others too, and it has no answer for a .pxd.
-    json_of = [*coverage, "json", "-q", f"--rcfile={config}", "-o", str(report), str(core)]
+    # The files are named: coverage asks Cython's plugin about all others too, and it has no answer for a .pxd.
+    json_of = [*coverage, "json", "-q", f"--rcfile={config}", "-o", str(report), *map(str, sources)]
     subprocess.run(json_of, cwd=path.parent, env=env, check=True)
     files = json.loads(report.read_text(encoding="utf-8"))["files"]
-    facts = next((f for name, f in files.items() if name.endswith("_core.pyx")), None)
-    if facts is None:
-        raise SystemExit("the report has no _core.pyx: line tracing is missing")
-    lines = core.read_text(encoding="utf-8").splitlines()
-    reasons = {n: reason for n in facts["missing_lines"] if (reason := _reason(lines[n - 1]))}
-    missing = [n for n in facts["missing_lines"] if n not in reasons]
-    total = len(facts["executed_lines"]) + len(facts["missing_lines"])
-    percent = 100 * (total - len(missing)) / total
-    for n, reason in reasons.items():
-        print(f"_core.pyx:{n}: excused: {reason}: {lines[n - 1].strip()}")
-    for n in missing:
-        print(f"_core.pyx:{n}: not reached: {lines[n - 1].strip()}")
-    print(f"_core.pyx: {percent:.1f} % of {total} lines, {len(reasons)} of them excused, {len(missing)} not reached")
+    total = excused = unreached = 0
+    for source in sources:
+        name = source.relative_to(package).as_posix()
+        facts = next((f for traced, f in files.items() if traced.endswith(name)), None)
+        if facts is None:
+            raise SystemExit(f"the report has no {name}: line tracing is missing")
+        lines = source.read_text(encoding="utf-8").splitlines()
+        unmet = [n for n in facts["missing_lines"] if not NO_CODE.match(lines[n - 1])]
+        reasons = {n: reason for n in unmet if (reason := _reason(lines[n - 1]))}
+        missing = [n for n in unmet if n not in reasons]
+        for n, reason in reasons.items():
+            print(f"{name}:{n}: excused: {reason}: {lines[n - 1].strip()}")
+        for n in missing:
+            print(f"{name}:{n}: not reached: {lines[n - 1].strip()}")
+        total += len(facts["executed_lines"]) + len(unmet)
+        excused, unreached = excused + len(reasons), unreached + len(missing)
+    percent = 100 * (total - unreached) / total
+    print(f"the core: {percent:.1f} % of {total} lines, {excused} of them excused, {unreached} not reached")
     return 0 if percent >= args.fail_under else 1
 
 

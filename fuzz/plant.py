@@ -15,30 +15,33 @@ from pathlib import Path
 
 from fuzz.build import WORK
 
-EDITS = (
-    ("    cdef bint wrapper ", "    cdef bint planted\n    cdef bint wrapper "),
-    (
-        "        self.call_open = True\n",
-        "        self.call_open = True\n"
-        "        self.planted = self.wrapper and kind == K_NAME and len(name) > 0 and name[0] == 120\n",
-    ),
-    (
-        "        self.arg_open = True\n",
-        "        if self.planted and key is not None and len(key) == 1:\n"
-        '            raise RuntimeError("planted bug")\n'
-        "        self.arg_open = True\n",
-    ),
-)
+EDITS = {
+    "state.pxi": [("    cdef bint wrapper ", "    cdef bint planted\n    cdef bint wrapper ")],
+    "reports.pxi": [
+        (
+            "        self.call_open = True\n",
+            "        self.call_open = True\n"
+            "        self.planted = self.wrapper and kind == K_NAME and len(name) > 0 and name[0] == 120\n",
+        ),
+        (
+            "        self.arg_open = True\n",
+            "        if self.planted and key is not None and len(key) == 1:\n"
+            '            raise RuntimeError("planted bug")\n'
+            "        self.arg_open = True\n",
+        ),
+    ],
+}
 
 
-def write(core: Path) -> None:
-    """Put the bug into a copy of _core.pyx. SystemExit if a place is not found once."""
-    source = core.read_text(encoding="utf-8")
-    for old, new in EDITS:
-        if source.count(old) != 1:
-            raise SystemExit(f"the planted bug has no place: {old.splitlines()[0]!r} stands {source.count(old)} times")
-        source = source.replace(old, new)
-    core.write_text(source, encoding="utf-8")
+def write(machine: Path) -> None:
+    """Put the bug into a copy of the folder `machine`. SystemExit if a place is not found once."""
+    for name, edits in EDITS.items():
+        source = (machine / name).read_text(encoding="utf-8")
+        for old, new in edits:
+            if source.count(old) != 1:
+                raise SystemExit(f"the planted bug has no place: {old.splitlines()[0]!r} stands {source.count(old)} times")
+            source = source.replace(old, new)
+        (machine / name).write_text(source, encoding="utf-8")
 
 
 @dataclass(frozen=True)

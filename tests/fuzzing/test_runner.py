@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,8 @@ def test_failures_are_named(log: str, expected: str) -> None:
 
 
 def test_the_planted_bug_has_its_places(tmp_path: Path) -> None:
-    core = tmp_path / "_core.pyx"
-    core.write_bytes((ROOT / "src" / "qwenparse" / "_core.pyx").read_bytes())
-    plant.write(core)
-    assert "planted bug" in core.read_text("utf-8")
-    assert "planted bug" not in (ROOT / "src" / "qwenparse" / "_core.pyx").read_text("utf-8")
+    machine = ROOT / "src" / "qwenparse" / "machine"
+    copy = shutil.copytree(machine, tmp_path / "machine")
+    plant.write(copy)
+    assert "planted bug" in (copy / "reports.pxi").read_text("utf-8")
+    assert "planted bug" not in (machine / "reports.pxi").read_text("utf-8")

@@ -281,7 +281,8 @@ class Stream:
 
 
 def as_bytes(encoded: str | bytes) -> bytes:
-    return encoded.encode() if isinstance(encoded, str) else encoded
+    """JSON text as UTF-8. Half of a surrogate pair (a model may write the escape of one) stays the escape it was."""
+    return encoded.encode("utf-8", "backslashreplace") if isinstance(encoded, str) else encoded
 
 
 ReasoningField: TypeAlias = Literal["reasoning_content", "reasoning", "both", "none"]
