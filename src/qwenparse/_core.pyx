@@ -136,6 +136,9 @@ cdef class _Machine(_Results):
             kind = self._whole_text(<str> data, FED_STR)
             if kind >= 0:
                 return self._whole(<str> data, kind)
+            self._may_feed(FED_STR)
+            self._input(<str> data)
+            return self._take()
         elif type(data) is bytes:
             s = self._piece_of(data, False)
             if s is not None:

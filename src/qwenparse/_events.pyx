@@ -235,6 +235,8 @@ cdef class Issue(Event):
 
 
 @cython.final
+@cython.freelist(8)
+@cython.no_gc
 cdef class Delta:
     """What one `feed` of a `DeltaParser` (or of `ollama.Parser`) adds, in one object. Truthy if it has anything.
 

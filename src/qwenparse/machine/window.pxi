@@ -114,7 +114,7 @@ cdef class _Window(_Sections):
             self._flush_carry()
         if self.n <= LITTLE and self._plain_piece(s):
             return 0
-        if self.n <= LITTLE:
+        if self.n == 0 or (self.n <= LITTLE and size > 64):
             # Little was held: a str of both is cheaper than the buffer, and its slices are too.
             self.piece = _joined_to(self.buffer, self.n, s) if self.n else s
             self.kind = PyUnicode_KIND(self.piece)
