@@ -16,7 +16,7 @@ sanitize = [s for s in os.environ.get("QWENPARSE_SANITIZE", "").split(",") if s]
 coverage = bool(os.environ.get("QWENPARSE_COVERAGE"))
 debug = bool(os.environ.get("QWENPARSE_DEBUG"))
 
-compile_args = ["-O1", "-g", "-fno-omit-frame-pointer"] if sanitize else ["-O2", "-g0"]
+compile_args = ["-O1" if set(sanitize) - {"fuzzer"} else "-O2", "-g", "-fno-omit-frame-pointer"] if sanitize else ["-O2", "-g0"]
 if sys.platform == "win32":
     compile_args = ["/O2"]
 flags = {
