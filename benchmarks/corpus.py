@@ -100,9 +100,10 @@ _TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
 class _Writer:
     """Writes one turn after another from one random stream."""
 
-    def __init__(self, seed: int, lookalikes: bool) -> None:
+    def __init__(self, seed: int, lookalikes: bool, length: int) -> None:
         self.r = random.Random(seed)
         self.lookalikes = lookalikes
+        self.length = length
 
     def chance(self, p: float) -> bool:
         return self.r.random() < p
@@ -144,7 +145,7 @@ class _Writer:
         return " ".join(lines)
 
     def prose(self, low: int, high: int) -> str:
-        parts = [self.paragraph(1, 4) for _ in range(self.r.randint(low, high))]
+        parts = [self.paragraph(1, 4) for _ in range(self.length * self.r.randint(low, high))]
         if self.chance(0.15):
             parts.append("\n".join(f"{n}. {self.sentence()}" for n in range(1, self.r.randint(3, 6))))
         if self.chance(0.12):
@@ -200,7 +201,7 @@ class _Writer:
         )
 
     def code(self) -> str:
-        lines = min(int(self.r.expovariate(1 / 14)) + 2, 90)
+        lines = self.length * min(int(self.r.expovariate(1 / 14)) + 2, 90)
         return self.r.choice([self.python, self.python, self.html, self.javascript])(lines)
 
     def string(self, tool: str, name: str) -> str:
@@ -325,8 +326,9 @@ def _json(name: str, arguments: dict[str, Any]) -> str:
     return f'{{"name": "{name}", "arguments": {json.dumps(arguments, ensure_ascii=False)}}}'
 
 
-def corpus(turns: int, *, seed: int = 20261, lookalikes: bool = False) -> Iterator[Turn]:
-    """`turns` turns; the same ones for the same seed, on every Python."""
-    writer = _Writer(seed, lookalikes)
+def corpus(turns: int, *, seed: int = 20261, lookalikes: bool = False, length: int = 1) -> Iterator[Turn]:
+    """`turns` turns; the same ones for the same seed, on every Python. `length`: so many times as much prose and code
+    (1: some 300 tokens a turn, 4: some 1,100)."""
+    writer = _Writer(seed, lookalikes, length)
     for number in range(turns):
         yield writer.turn(number)

@@ -18,19 +18,24 @@ import real_tokenizers
 
 import qwenparse
 from qwenparse import ContentDelta, ReasoningDelta
-from qwenparse.tokens import Encoder
+from qwenparse.tokens import Encoder, TokenTable
 
 from . import floor
 from .corpus import Turn, corpus
-from .ours import parser_of
+from .ours import TOOLSET, parser_of
 from .peers_table import text_pieces
 from .timing import cpu_ns, loop_ns
 
 Step = Callable[[Any], Any]
 Use = Callable[[Step, Sequence[Any]], Any]
 
+LONG = 4
+"""How many times as long the turns of the rows "long turn" are."""
 LIMITS: dict[str, tuple[str, float]] = {
     "ids, whole turn, dropped": ("floor: list with one event", 0.6),
+    "ids, whole long turn, dropped": ("floor: list with one event", 0.6),
+    "text, whole turn, dropped": ("floor: list with one event", 0.25),
+    "text, whole long turn, dropped": ("floor: list with one event", 0.25),
     "ids, one by one, consumed": ("floor: list with one event, consumed", 3.0),
     "text, one by one, dropped": ("floor: list with one event", 4.0),
 }
@@ -66,25 +71,30 @@ def cuts(ids: Sequence[int], low: int, high: int) -> list[list[int]]:
 class Bench:
     """The corpus as text, ids and pieces, and the rows measured on it."""
 
-    def __init__(self, turns: int, seed: int, rounds: int) -> None:
+    def __init__(self, turns: int, seed: int, rounds: int, length: int = 1) -> None:
         encoders = {name: Encoder(real_tokenizers.tokenizer(name)) for name in real_tokenizers.NAMES}
-        self.turns = list(corpus(turns, seed=seed))
+        self.turns = list(corpus(turns, seed=seed, length=length))
         self.ids = [turn.ids(encoders[turn.vocabulary]) for turn in self.turns]
         self.text = [text_pieces(turn, ids) for turn, ids in zip(self.turns, self.ids, strict=True)]
         self.tokens = sum(map(len, self.ids))
+        self.seed = seed
         self.rounds = rounds
 
-    def parser(self, turn: Turn, cls: Any = None) -> Any:
-        return parser_of(turn, cls, tokens=real_tokenizers.table(turn.vocabulary), record=False)
+    def table(self, turn: Turn, method: str) -> TokenTable | None:
+        return real_tokenizers.table(turn.vocabulary) if method == "feed_ids" else None
 
     def row(
         self, method: str, data: Sequence[Sequence[Any]], how: Callable[[Step, Sequence[Any]], Any], cls: Any = None
     ) -> float:
         """Nanoseconds per token: a new parser per turn, the bare loop taken off."""
 
+        make = cls or qwenparse.Parser
+        turns = zip(self.turns, data, strict=True)
+        todo = [(turn.format, turn.start, self.table(turn, method), pieces) for turn, pieces in turns]
+
         def work() -> None:
-            for turn, pieces in zip(self.turns, data, strict=True):
-                parser = self.parser(turn, cls)
+            for format, start, table, pieces in todo:
+                parser = make(format, tools=TOOLSET, start=start, tokens=table, record=False)
                 how(getattr(parser, method), pieces)
                 parser.close(stop="im_end")
 
@@ -100,7 +110,10 @@ class Bench:
         tokens = sum(len(ids) for _, ids in todo)
 
         def work() -> None:
-            live: list[tuple[Step, Iterator[int]]] = [(self.parser(turn).feed_ids, iter(ids)) for turn, ids in todo]
+            live: list[tuple[Step, Iterator[int]]] = []
+            for turn, ids in todo:
+                parser = parser_of(turn, tokens=self.table(turn, "feed_ids"), record=False)
+                live.append((parser.feed_ids, iter(ids)))
             for _ in range(steps):
                 for feed, rest in live:
                     i = next(rest, None)
@@ -109,10 +122,16 @@ class Bench:
 
         return cpu_ns(work, self.rounds) / tokens
 
+    def whole(self, method: str) -> float:
+        """Nanoseconds per token of turns fed in one piece."""
+        data = self.ids if method == "feed_ids" else [turn.text for turn in self.turns]
+        return self.row(method, [[piece] for piece in data], drop)
+
     def rows(self) -> dict[str, float]:
         delta = qwenparse.DeltaParser
         flat = [piece for pieces in self.text for piece in pieces if piece]
         below = floor.rows(flat, self.rounds)
+        long = Bench(max(len(self.turns) // LONG, 1), self.seed, self.rounds, LONG)
         return {
             "floor: call that does nothing": below["nothing"],
             "floor: list with one event": below["listed"],
@@ -124,8 +143,10 @@ class Bench:
             "ids, one by one, consumed": self.row("feed_ids", self.ids, consume),
             "ids, one by one, deltas dropped": self.row("feed_ids", self.ids, drop, delta),
             "ids, steps of 1-8, dropped": self.row("feed_ids", [cuts(ids, 1, 8) for ids in self.ids], drop),
-            "ids, whole turn, dropped": self.row("feed_ids", [[ids] for ids in self.ids], drop),
-            "text, whole turn, dropped": self.row("feed", [[turn.text] for turn in self.turns], drop),
+            "ids, whole turn, dropped": self.whole("feed_ids"),
+            "ids, whole long turn, dropped": long.whole("feed_ids"),
+            "text, whole turn, dropped": self.whole("feed"),
+            "text, whole long turn, dropped": long.whole("feed"),
             "ids, 256 streams, dropped": self.interleaved(256),
         }
 

@@ -177,11 +177,13 @@ cdef class _Machine(_Results):
         self._close(stop, text)
         return self._take()
 
+    @cython.critical_section
     def reset(self):
         """The same settings, a new turn. What a prompt began is forgotten: the turn starts where the format says."""
         self._must_be_free(True)
         self._begin()
 
+    @cython.critical_section
     def copy(self):
         """An independent parser in the same state."""
         cdef _Machine other = type(self).__new__(type(self))

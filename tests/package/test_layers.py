@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,9 @@ EXTRAS = {
     "tokenizers", "jinja2", "minijinja", "redis", "starlette", "uvicorn", "mlx", "mlx_lm", "rich", "pyarrow", "ray",
     "vllm", "sglang", "transformers", "numpy", "torch", "tiktoken",
 }  # fmt: skip
+
+
+MACHINE = [ROOT / name for name in re.findall(r'^include "(.+)"$', (ROOT / "_core.pyx").read_text("utf-8"), re.M)]
 
 
 def room_of(path: Path) -> str:
@@ -114,6 +118,26 @@ def test_import_is_light() -> None:
 
 
 def test_modules_stay_small() -> None:
-    for path in FILES:
+    for path in (*FILES, ROOT / "_core.pyx", *MACHINE):
         lines = path.read_text("utf-8").count("\n")
         assert lines <= 600, f"{path.name} has {lines} lines"
+
+
+def test_the_machine_is_a_chain() -> None:
+    """Each file adds one class to the one before it, so that nothing reaches what comes later; no file is left out."""
+    assert sorted(MACHINE) == sorted((ROOT / "machine").glob("*.pxi"))
+    classes = [
+        (found[1], found[2])
+        for path in MACHINE
+        for found in re.finditer(r"^cdef class (\w+)(?:\((\w+)\))?:$", path.read_text("utf-8"), re.M)
+        if found[1] != "_Table"
+    ]
+    assert classes[0] == ("_State", None)
+    assert [base for _, base in classes[1:]] == [name for name, _ in classes[:-1]]
+
+
+def test_deciding_changes_nothing() -> None:
+    """It stands below the reports, and sets no field."""
+    names = [path.stem for path in MACHINE]
+    assert names.index("decide") < names.index("reports")
+    assert not re.search(r"self\.\w+ [-+]?= ", (ROOT / "machine" / "decide.pxi").read_text("utf-8"))

@@ -251,7 +251,6 @@ cdef class _Decisions(_JsonBlock):
                 return A_HOLD
             if self.tag2.read == READ_OPEN:
                 return at_end
-            self.name = None
             if self.tag2.read != READ_WHOLE or not self._name_of(&self.tag2) \
                     or not (_plain(<str> self.name) or (self.known and self.name in self.declared)):
                 return A_TEXT

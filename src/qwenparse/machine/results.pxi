@@ -25,16 +25,17 @@ cdef class _Results(_Prefix):
     @property
     def held(self):
         """Text that is not decided yet."""
-        cdef Py_ssize_t a = -self.base if self.base < 0 else 0
-        self._must_be_free(True)
-        if self.n <= a:
-            return ""
-        return PyUnicode_FromKindAndData(4, self.buffer + a, self.n - a)
+        cdef Py_ssize_t a
+        with cython.critical_section(self):
+            self._must_be_free(True)
+            a = -self.base if self.base < 0 else 0
+            return PyUnicode_FromKindAndData(4, self.buffer + a, self.n - a) if self.n > a else ""
 
     @property
     def held_bytes(self):
         """Bytes of an unfinished UTF-8 sequence, at most three."""
-        return (<char*> self.pending)[:self.n_pending]
+        with cython.critical_section(self):
+            return (<char*> self.pending)[:self.n_pending]
 
     @property
     def closed(self):
@@ -46,10 +47,11 @@ cdef class _Results(_Prefix):
         """The `Turn` as known so far. Needs `record=True`."""
         if not self.record:
             raise ValueError("this parser was made with record=False: it keeps no turn")
-        self._must_be_free()
-        if self.turn_cache is None:
-            self.turn_cache = _make_turn(self)
-        return self.turn_cache
+        with cython.critical_section(self):
+            self._must_be_free()
+            if self.turn_cache is None:
+                self.turn_cache = _make_turn(self)
+            return self.turn_cache
 
     def _settings(self):
         """What it takes to read this turn again."""
