@@ -183,12 +183,12 @@ cdef class _Machine(_Results):
         self._must_be_free(True)
         self._begin()
 
-    @cython.critical_section
     def copy(self):
         """An independent parser in the same state."""
         cdef _Machine other = type(self).__new__(type(self))
-        self._must_be_free(True)
-        other._copy_from(self)
+        with cython.critical_section(self):
+            self._must_be_free(True)
+            other._copy_from(self)
         return other
 
     def __copy__(self):
