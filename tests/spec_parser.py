@@ -43,7 +43,7 @@ PARAMETER = rf"(?P<param_open><parameter=)(?P<key>{NAME}(?=>)|[^<>\r\n=]{{0,255}
 PARAMETER_CUT = rf"(?:<parameter=({NAME})|{prefixes(PARAM)})\Z"
 CLOSER = r"</parameter([^<>\n]{0,32})>"
 CLOSER_CUT = rf"(?:</parameter[^<>\n]{{0,32}}|{prefixes(UNPARAM)})\Z"
-WRAPPER_BEGUN = prefixes(CLOSE, OPEN)
+WRAPPER_BEGUN = f"{CLOSE}|{OPEN}|{prefixes(CLOSE, OPEN)}"
 JWS = r"[ \t\n\r]*"
 JSON_OPENER = r"\{[ \t\n\r]{0,1024}(?:" + "|".join(JSON_KEYS) + ")"
 JSON_OPENER_CUT = r"\{[ \t\n\r]{0,1024}(?:" + prefixes(*JSON_KEYS) + r")\Z"
@@ -296,7 +296,7 @@ class _Spec:
             first = self.ws(self.place) if call.complete else self.place
             tag = self.at(first, CLOSE)
             following = None if bare or tag else self.block(first, "several-calls-in-block")
-        decided = self.size if tag else self.place if first > self.size else first
+        decided = self.size if tag else min(first, self.place + WINDOW)
         self.issue("missing-tool-call-close", decided + 1, when=not bare and tag != CLOSE)
         self.issue("cut-tag", self.size + 1, when=tag == CUT and first < self.size)
         self.emit("ws", first if tag else 0)
@@ -346,8 +346,8 @@ class _Spec:
         if args_closed and closed and outcome != "closed" and stop == end_of(JWS, self.text, last) <= last + WINDOW:
             tag = self.at(stop, CLOSE, OPEN)  # only the last brace is missing (F12), or may be
             outcome = "end" if tag == CUT and not self.ended else "short" if tag else outcome
-            decided = end_of(WRAPPER_BEGUN, self.text, stop) + 1
-        call.end = {"closed": stop, "short": stop + len(OPEN), "fault": decided, "end": ENDLESS}[outcome]
+            decided = end_of(WRAPPER_BEGUN, self.text, stop) + (tag not in (CLOSE, OPEN))
+        call.end = {"closed": stop, "end": ENDLESS}.get(outcome, decided)
         call.complete = outcome in ("closed", "short") or (outcome == "end" and args_closed)
         call.spans += [(rest, stop - (outcome == "closed")), ("json_close", stop)]
         call.issues |= {"broken-json"} if outcome in ("fault", "short") else set()
