@@ -132,8 +132,7 @@ class _Spec:
         stop: str = "none", stop_text: str | None = None, prefix: str = "", certain: frozenset[int] | None = None,
         id_tags: frozenset[str] = frozenset({THINK, UNTHINK, OPEN, CLOSE}), max_held: int = 1 << 20,
     ) -> None:  # fmt: skip
-        """`prefix`: the text of the open turn that the prompt holds. `certain`: where in the completion a tag of `id_tags` was
-        sampled as its own id; None: no ids."""
+        """`prefix`: what the prompt has of the turn. `certain`: where tags of `id_tags` are their own id; None: no ids."""
         chosen, tool_set = get_format(format), ToolSet.of(tools)
         self.dialect, self.policy, self.max_held = chosen.dialect, policy, max_held
         self.start = start or ("auto" if prefix and chosen.start == "reasoning" else chosen.start)
@@ -207,8 +206,7 @@ class _Spec:
                     self.emit("call_open", end if tag == OPEN else i)
                     return self.blocks(call, first, bare=tag == FN)
         self.emit_section(start, self.size, removed)
-        if self.thinking:
-            self.issues.append(("unclosed-think", None, self.size + 1))
+        self.issues += [("unclosed-think", None, self.size + 1)] if self.thinking else []
         return self.size + 1
 
     def emit_section(self, start: int, end: int, removed: dict[int, str]) -> None:
@@ -224,7 +222,7 @@ class _Spec:
         self.content_seen |= "content" in self.kinds[start:]
 
     def leads(self, start: int, i: int, end: int) -> bool:
-        """Whether a `<think>` is the turn's first, or the first behind a thought that the prompt opened or left empty (3)."""
+        """Whether a `<think>` is the turn's first, or the first behind a thought that the prompt opened or left empty (3, R8, R13)."""
         known = start == 0 or start <= self.began < end
         return known and self.ws(start) == i and not self.calls and not self.content_seen
 
@@ -247,9 +245,9 @@ class _Spec:
             self.line += len(line) + 1
         return self.fence != "" and self.policy.fenced_call == "text"
 
-    # ------------------------------------------------------------------------------------------------- calls (5, 10.6)
+    # ------------------------------------------------------------------------------------------------ calls (5, 10.6)
     def block(self, i: int, introduction: str) -> SpecCall | None:
-        """The call that may begin at `i` in a wrapper, without a name if the input ends before it (C1b)."""
+        """The call that may begin at `i` in a wrapper, without a name if the input ends before it (F14, C1b)."""
         call, opener = None, self.function(i)
         if opener and regex(r"\s{0,1024}(?:<|\Z)").match(self.text, opener.end()):
             name, quoted = clean_name(opener["name"])
@@ -274,7 +272,7 @@ class _Spec:
         return found if name and (plain(name) or fits(name, self.tools)) else None
 
     def blocks(self, call: SpecCall, first: int, bare: bool) -> int:
-        """The blocks of a wrapper, or a bare call, from that at `first` on; where the next section begins."""
+        """The blocks of a wrapper, or a bare call, from that at `first` on; where the next section begins (F1, F4, F7, C4b)."""
         self.owed |= self.thinking
         following: SpecCall | None = call
         while following:
@@ -304,7 +302,7 @@ class _Spec:
         return self.place
 
     def json_call(self, start: int) -> SpecCall | None:
-        """The call that the object at `start` is; without a name if the input ends before it; None: it is text."""
+        """The call that the object at `start` is; nameless if the input ends before the name; None: text (F12, F17 to F20, C7)."""
         members, outcome, stop, quote = read_object(self.text, start)
         call, rest = SpecCall(dialect="json"), "json_open"
         for key, begin, end, closed in members:
@@ -358,9 +356,9 @@ class _Spec:
             call.spans.append(("junk", junk))
         return call
 
-    # ------------------------------------------------------------------------------------ XML calls (5, 7, 10.4)
+    # ----------------------------------------------------------------------------------------- XML calls (5, 7, 10.4)
     def parameters(self, call: SpecCall) -> None:
-        """All of a call behind `<function=NAME>`."""
+        """All of a call behind `<function=NAME>` (F3, C3)."""
         self.known = (self.tools or {}).get(call.name or "")  # its parameters
         self.decided, all_closed = 0, True
         while (tag := self.junk()) == PARAM and not regex(PARAMETER_CUT).match(self.text, self.place):
@@ -374,7 +372,7 @@ class _Spec:
         self.emit("fn_close", self.place + len(tag) if tag == UNFN else 0)
 
     def junk(self) -> str:
-        """The text between parameters; what ends it: a tag, BLANK_LINE or CUT."""
+        """The text between parameters; what ends it: a tag, BLANK_LINE or CUT (F22)."""
         text = end_of(r"\s*", self.text, self.place)
         stops = r"<|\n(?=[ \t\r\v\f]{0,1022}\n)"
         end, tag = self.first(stops, text, lambda i: self.at(i, PARAM, UNFN, CLOSE, OPEN, FN, BLANK_LINE))
@@ -384,15 +382,15 @@ class _Spec:
         return str(tag)
 
     def parameter(self, args: list[tuple[str | None, str, bool]]) -> bool:
-        """A parameter tag (10.4) and its value; whether a tag closed that."""
+        """A parameter tag (M1 to M6) and its value; whether a tag closed that."""
         tag = regex(PARAMETER).match(self.text, self.place)
         name, quoted = clean_name(tag["key"]) if tag else ("", False)
         enough = any if tag and tag["param_open_end"] == ">" else all
         if not tag or not name or not enough((plain(name), fits(name, self.known))):
             end = end_of(f"<parameter={NAME}", self.text, self.place)
+            named = clean_name(self.text[self.place + len(PARAM) : end])[0]
+            self.issue("malformed-parameter" if named else "nameless-parameter")
             self.emit("param_open", self.place + len(PARAM))
-            nameless = not clean_name(self.text[self.place : end])[0]
-            self.issue("nameless-parameter" if nameless else "malformed-parameter")
             return self.value(end_of(">", self.text, end), None, args)
         for kind in tag.re.groupindex:
             self.emit(kind, tag.end(kind))
@@ -403,7 +401,7 @@ class _Spec:
         return self.value(self.place, name, args)
 
     def value(self, start: int, key: str | None, args: list[tuple[str | None, str, bool]]) -> bool:
-        """The value at `start`, discarded if it has no key; whether a tag closed it."""
+        """The value at `start`, discarded if it has no key; whether a tag closed it (7.3, M7)."""
         given = {key, *(arg[0] for arg in args)}
         end, how = self.first("<", start, lambda i: self.value_end(i, start, given))
         if key is None:
@@ -421,7 +419,7 @@ class _Spec:
         return how in (CLOSED, MALFORMED)
 
     def value_end(self, i: int, start: int, given: set[str | None]) -> str:
-        """How the value ends at `i`, where a "<" or the end of the input is; "": it does not (7)."""
+        """How the value ends at `i`, where a "<" or the end of the input is; "": it does not (7.1, 7.2, 7.4)."""
         closer = regex(CLOSER).match(self.text, i)
         at_once = self.policy.argument_end == "first" and self.text.startswith(UNPARAM, i)
         if closer and (at_once or self.follower(UNPARAM, self.ws(closer.end()))):
@@ -461,7 +459,7 @@ class _Spec:
 
     # -------------------------------------------------------------------------------------------- small questions
     def at(self, i: int, *tags: str) -> str:
-        """The tag that stands at `i`; CUT if the input ends there or in a proper prefix of one; else ""."""
+        """The tag that stands at `i` ("ids known": 6); CUT if the input ends there or in a proper prefix of one; else ""."""
         for tag in tags:
             if self.text.startswith(tag, i):
                 spelled = tag in self.id_tags and i + len(tag) > self.began and i not in self.certain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import lexemes
 import pytest
@@ -46,7 +47,7 @@ SPLIT = (
 
 @pytest.mark.parametrize("stop", ["none", "im_end"])
 @pytest.mark.parametrize("format", ["qwen3.5", "qwen3"])
-def test_a_turn_split_anywhere_between_prefix_and_completion(format: str, stop: str) -> None:
+def test_a_turn_split_anywhere_between_prefix_and_completion(format: str, stop: Any) -> None:
     for whole in SPLIT:
         for at in range(1, len(whole) + 1):
             prefix, text = whole[:at], whole[at:]
