@@ -222,7 +222,7 @@ class _Spec:
         self.content_seen |= "content" in self.kinds[start:]
 
     def leads(self, start: int, i: int, end: int) -> bool:
-        """Whether a `<think>` is the turn's first, or the first behind a thought that the prompt opened or left empty (3, R8, R13)."""
+        """Whether a `<think>` leads the turn, or stands first behind a thought that the prompt opened or left empty (R8, R13)."""
         known = start == 0 or start <= self.began < end
         return known and self.ws(start) == i and not self.calls and not self.content_seen
 
@@ -302,7 +302,7 @@ class _Spec:
         return self.place
 
     def json_call(self, start: int) -> SpecCall | None:
-        """The call that the object at `start` is; nameless if the input ends before the name; None: text (F12, F17 to F20, C7)."""
+        """The call that the object at `start` is, nameless if the input ends before the name; None: text (F12, F17–F20, C7)."""
         members, outcome, stop, quote = read_object(self.text, start)
         call, rest = SpecCall(dialect="json"), "json_open"
         for key, begin, end, closed in members:
