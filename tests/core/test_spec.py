@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import lexemes
 import pytest
@@ -37,8 +38,24 @@ PREFIXES = (
     "<tool_call>\n<function=sh>\n<parameter=cmd>\nls\n</parameter>\n</function>\n</tool_call>",
     "<tool_call>\n<function=sh>\n<parameter=cmd>\nls\n</parameter>\n</function>\n",
 )  # fmt: skip
+SPLIT = (
+    *lexemes.TEMPLATES, *PREFIXES,
+    '<tool_call>\n{"name": "sh", "arguments": {}</tool_call>', '<tool_call>\n{"name": "sh", "arguments": {}<tool_x>',
+    "<tool_call>\n<function=sh>\n</function>" + "\n" * 1026, "<tool_call>\n<function=sh>\n</function>\n\nDone.",
+)  # fmt: skip
 
 
+@pytest.mark.parametrize("stop", ["none", "im_end"])
+@pytest.mark.parametrize("format", ["qwen3.5", "qwen3"])
+def test_a_turn_split_anywhere_between_prefix_and_completion(format: str, stop: Any) -> None:
+    for whole in SPLIT:
+        for at in range(1, len(whole) + 1):
+            prefix, text = whole[:at], whole[at:]
+            parser = qwenparse.Parser.for_prompt("<|im_start|>assistant\n" + prefix, format=format, tools=lexemes.TOOLS)
+            parser.feed(text)
+            parser.close(stop=stop)
+            spec = parse_spec(text, format, tools=lexemes.TOOLS, start="auto", prefix=prefix, stop=stop)
+            assert of_core(parser.turn) == of_spec(spec), (prefix, text)
 
 
 @pytest.mark.parametrize("format", ["qwen3.5", "qwen3", "qwen3-coder"])
