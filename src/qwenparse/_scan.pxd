@@ -18,85 +18,49 @@ cdef inline bint is_ws(Py_UCS4 c) noexcept nogil:
     return c == 32 or 9 <= c <= 13
 
 
+# A character of a str, by kind.
+ctypedef fused Unit:
+    unsigned char
+    unsigned short
+    unsigned int
+
+
+cdef inline Py_ssize_t _find(const Unit* text, Py_ssize_t i, Py_ssize_t n, Unit a, Unit b) noexcept nogil:
+    """Index of the first `a` or `b` in [i, n), or n."""
+    cdef Unit hit
+    cdef int k
+    while n - i >= 16:
+        hit = 0
+        for k in range(16):         # no way out of it: a compiler makes it vectors
+            hit |= (text[i + k] == a) | (text[i + k] == b)
+        if hit:
+            break
+        i += 16
+    while i < n and text[i] != a and text[i] != b:
+        i += 1
+    return i
+
+
 cdef inline Py_ssize_t find_char(int kind, void* data, Py_ssize_t i, Py_ssize_t n, Py_UCS4 c) noexcept nogil:
     """Index of the first `c` in [i, n), or n. `c` is ASCII."""
     cdef const void* hit
-    cdef const unsigned short* u2
-    cdef const unsigned int* u4
-    cdef unsigned short hit2
-    cdef unsigned int hit4
-    cdef int k
     if i >= n:
         return n
     if kind == 1:
         hit = memchr(<char*> data + i, <int> c, n - i)
         return n if hit == NULL else <Py_ssize_t> (<char*> hit - <char*> data)
     if kind == 2:
-        u2 = <const unsigned short*> data
-        while n - i >= 16:
-            hit2 = 0
-            for k in range(16):         # no way out of it: a compiler makes it vectors
-                hit2 |= u2[i + k] == <unsigned short> c
-            if hit2:
-                break
-            i += 16
-        while i < n and u2[i] != c:
-            i += 1
-        return i
-    u4 = <const unsigned int*> data
-    while n - i >= 16:
-        hit4 = 0
-        for k in range(16):
-            hit4 |= u4[i + k] == c
-        if hit4:
-            break
-        i += 16
-    while i < n and u4[i] != c:
-        i += 1
-    return i
+        return _find(<const unsigned short*> data, i, n, <unsigned short> c, <unsigned short> c)
+    return _find(<const unsigned int*> data, i, n, <unsigned int> c, <unsigned int> c)
 
 
 cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
     """Index of the first '"' or backslash in [i, n), or n."""
-    cdef const unsigned char* u1 = <const unsigned char*> data
-    cdef const unsigned short* u2 = <const unsigned short*> data
-    cdef const unsigned int* u4 = <const unsigned int*> data
-    cdef unsigned char hit1
-    cdef unsigned short hit2
-    cdef unsigned int hit4
-    cdef int k
     if kind == 1:
-        while n - i >= 16:
-            hit1 = 0
-            for k in range(16):
-                hit1 |= (u1[i + k] == 34) | (u1[i + k] == 92)
-            if hit1:
-                break
-            i += 16
-        while i < n and u1[i] != 34 and u1[i] != 92:
-            i += 1
-        return i
+        return _find(<const unsigned char*> data, i, n, <unsigned char> 34, <unsigned char> 92)
     if kind == 2:
-        while n - i >= 16:
-            hit2 = 0
-            for k in range(16):
-                hit2 |= (u2[i + k] == 34) | (u2[i + k] == 92)
-            if hit2:
-                break
-            i += 16
-        while i < n and u2[i] != 34 and u2[i] != 92:
-            i += 1
-        return i
-    while n - i >= 16:
-        hit4 = 0
-        for k in range(16):
-            hit4 |= (u4[i + k] == 34) | (u4[i + k] == 92)
-        if hit4:
-            break
-        i += 16
-    while i < n and u4[i] != 34 and u4[i] != 92:
-        i += 1
-    return i
+        return _find(<const unsigned short*> data, i, n, <unsigned short> 34, <unsigned short> 92)
+    return _find(<const unsigned int*> data, i, n, <unsigned int> 34, <unsigned int> 92)
 
 
 cdef inline bint _same(const char* a, const char* b, Py_ssize_t size) noexcept nogil:
@@ -126,21 +90,19 @@ cdef inline bint is_text(int kind, void* data, Py_ssize_t i, const char* text, P
     return True
 
 
+cdef inline Py_ssize_t _name_end(const Unit* text, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
+    while i < n and (text[i] > 62 or not (text[i] == 62 or text[i] == 60 or text[i] == 10 or text[i] == 13)):
+        i += 1
+    return i
+
+
 cdef inline Py_ssize_t name_end(int kind, void* data, Py_ssize_t i, Py_ssize_t n) noexcept nogil:
     """Index of the first '<', '>', newline or carriage return in [i, n), or n."""
-    cdef const unsigned char* u1 = <const unsigned char*> data
-    cdef const unsigned short* u2 = <const unsigned short*> data
-    cdef const unsigned int* u4 = <const unsigned int*> data
     if kind == 1:
-        while i < n and (u1[i] > 62 or not (u1[i] == 62 or u1[i] == 60 or u1[i] == 10 or u1[i] == 13)):
-            i += 1
-    elif kind == 2:
-        while i < n and (u2[i] > 62 or not (u2[i] == 62 or u2[i] == 60 or u2[i] == 10 or u2[i] == 13)):
-            i += 1
-    else:
-        while i < n and (u4[i] > 62 or not (u4[i] == 62 or u4[i] == 60 or u4[i] == 10 or u4[i] == 13)):
-            i += 1
-    return i
+        return _name_end(<const unsigned char*> data, i, n)
+    if kind == 2:
+        return _name_end(<const unsigned short*> data, i, n)
+    return _name_end(<const unsigned int*> data, i, n)
 
 
 cdef inline Py_ssize_t characters(const char* text, Py_ssize_t n) noexcept nogil:
@@ -161,33 +123,25 @@ cdef inline Py_ssize_t characters(const char* text, Py_ssize_t n) noexcept nogil
     return count
 
 
+cdef inline bint _holds_broken(const Unit* text, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i = 0
+    cdef Unit hit = 0
+    cdef int k
+    while n - i >= 64:
+        for k in range(64):
+            hit |= (text[i + k] & ~<Unit> 0x7F) == 0xDC80
+        i += 64
+    while i < n:
+        hit |= (text[i] & ~<Unit> 0x7F) == 0xDC80
+        i += 1
+    return hit != 0
+
+
 cdef inline bint holds_broken(int kind, void* data, Py_ssize_t n) noexcept nogil:
     """Whether an undecodable byte (PEP 383) is among the characters. Kind 1 cannot hold one."""
-    cdef const unsigned short* u2 = <const unsigned short*> data
-    cdef const unsigned int* u4 = <const unsigned int*> data
-    cdef Py_ssize_t i = 0
-    cdef int k
-    cdef unsigned short hit2 = 0
-    cdef unsigned int hit4 = 0
     if kind == 2:
-        while n - i >= 64:
-            for k in range(64):
-                hit2 |= (u2[i + k] & 0xFF80) == 0xDC80
-            i += 64
-        while i < n:
-            hit2 |= (u2[i] & 0xFF80) == 0xDC80
-            i += 1
-        return hit2 != 0
-    if kind == 4:
-        while n - i >= 64:
-            for k in range(64):
-                hit4 |= (u4[i + k] & 0xFFFFFF80u) == 0xDC80u
-            i += 64
-        while i < n:
-            hit4 |= (u4[i] & 0xFFFFFF80u) == 0xDC80u
-            i += 1
-        return hit4 != 0
-    return False
+        return _holds_broken(<const unsigned short*> data, n)
+    return kind == 4 and _holds_broken(<const unsigned int*> data, n)
 
 
 # The line a section is in: whether only blanks stand before this place, and whether a code fence is open.
