@@ -106,8 +106,7 @@ def test_the_table_is_judged() -> None:
 
 
 def test_rows_over_their_limit_are_named() -> None:
-    rows = {name: 1.0 for pair in per_token.LIMITS.items() for name in (pair[0], pair[1][0])}
-    rows["ids, whole turn, dropped"] = 0.5
+    rows = {base: 1.0 for base, _ in per_token.LIMITS.values()} | {name: limit for name, (_, limit) in per_token.LIMITS.items()}
     assert per_token.over(rows) == []
     rows["ids, whole turn, dropped"] = 0.7
     (problem,) = per_token.over(rows)
