@@ -21,8 +21,7 @@ cdef enum:
     A_LEAVE = 15
     A_WRAPPER_CLOSE = 16
     A_BLOCK = 17
-    A_JSON_BLOCK = 18
-    A_CUT_TAG = 19
+    A_CUT_TAG = 18
 
 
 cdef class _Decisions(_JsonBlock):
@@ -95,6 +94,7 @@ cdef class _Decisions(_JsonBlock):
     cdef int _decide_call(self) except -1:
         """The <tool_call> at i."""
         cdef int r = self._ws_behind()
+        cdef int cut = A_TEXT if self.ended else A_CUT_CALL
         cdef Py_UCS4 c
         cdef bint in_reasoning = self.state == S_REASONING
         if r == MORE:
@@ -102,34 +102,20 @@ cdef class _Decisions(_JsonBlock):
         if r == OVER:
             return A_TEXT
         if self.ws == self.n:
-            return A_TEXT if self.ended else A_CUT_CALL
+            return cut
         c = self._c(self.ws)
         if c == 123:
-            r = self._json_head(self.ws)
-            if r == A_JSON_CALL and not self._admits(<str> self.name, in_reasoning, False):
-                return A_TEXT
-            if r == A_CUT_CALL and self.ended:
-                return A_TEXT
-            return r
+            return self._decide_json(self.ws, in_reasoning)
         if c != 60:
             return A_TEXT
-        r = self._decide_opener(&self.tag2, self.ws, in_reasoning)
-        if r == A_CUT_CALL and self.ended:
-            return A_TEXT
-        return r
-
-    cdef int _decide_opener(self, Lex* x, Py_ssize_t start, bint in_reasoning) except -1:
-        """Whether a <function=NAME> opener stands behind a <tool_call>."""
-        cdef int r = self._tag_behind(B_FN)
+        r = self._tag_behind(B_FN)
         if r == MORE:
             return A_HOLD
-        if x.tag != TAG_FN:
-            return A_CUT_CALL if x.could else A_TEXT
-        if x.read == READ_OPEN:
-            return A_CUT_CALL
-        if x.read != READ_WHOLE:
+        if self.tag2.could or self.tag2.read == READ_OPEN:
+            return cut
+        if self.tag2.read != READ_WHOLE:
             return A_TEXT
-        if not self._name_of(x) or not self._admits(<str> self.name, in_reasoning, True):
+        if not self._name_of(&self.tag2) or not self._admits(<str> self.name, in_reasoning, True):
             return A_TEXT
         r = self._ws_behind_tag2()
         if r == MORE:
@@ -137,6 +123,15 @@ cdef class _Decisions(_JsonBlock):
         if r == OVER or (self.ws2 < self.n and self._c(self.ws2) != 60):
             return A_TEXT
         return A_CALL
+
+    cdef int _decide_json(self, Py_ssize_t start, bint in_reasoning) except -1:
+        """Whether the '{' at `start` begins a call."""
+        cdef int r = self._json_head(start)
+        if r == JP_NAME and self._admits(<str> self.name, in_reasoning, False):
+            return A_JSON_CALL
+        if r != JP_MORE or self.ended:
+            return A_TEXT
+        return A_CUT_CALL if self.closing else A_HOLD
 
     cdef int _decide_block(self) except -1:
         """What comes behind a call: the end of its wrapper, a further block, or neither."""
@@ -170,11 +165,8 @@ cdef class _Decisions(_JsonBlock):
                 return A_LEAVE
             return A_BLOCK
         if c == 123 and self.wrapper:
-            r = self._json_head(self.i)
-            if r == A_HOLD or (r == A_CUT_CALL and not self.ended):
-                return r
-            if r == A_JSON_CALL and self._admits(<str> self.name, self.from_reasoning, False):
-                return A_JSON_BLOCK
+            r = self._decide_json(self.i, self.from_reasoning)
+            return A_LEAVE if r == A_TEXT else r
         return A_LEAVE
 
     cdef int _decide_value(self) except -1:

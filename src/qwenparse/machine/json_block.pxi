@@ -72,14 +72,14 @@ cdef class _JsonBlock(_Lexemes):
             if head:
                 if self.j_at - self.j_start >= self.max_held:
                     return JP_LONG
-                if stop > self.j_start + self.max_held:
+                if stop - self.j_start > self.max_held:
                     stop = self.j_start + self.max_held
             if self.j_current >= MEMBER_ARGS and self.j_args_string:
-                m = self.j_val + 1 + self.max_held
-                if self.j_at >= m and self._c(self.j_at) != 34:
+                m = self.j_val + 1
+                if self.j_at - m >= self.max_held and self._c(self.j_at) != 34:
                     return JP_FAULT
-                if stop > m:
-                    stop = m
+                if stop - m > self.max_held:
+                    stop = m + self.max_held
             c = self._c(self.j_at)
             if self.json.state == J_STRING and c != 34:
                 m = find_quote(self.kind, self.data, self.j_at, stop)
@@ -197,7 +197,7 @@ cdef class _JsonBlock(_Lexemes):
         return False
 
     cdef int _json_head(self, Py_ssize_t start) except -1:
-        """Whether the '{' at `start` begins a JSON call: A_JSON_CALL, A_TEXT, A_HOLD; A_CUT_CALL if the input ends first."""
+        """Reads the block at `start` up to its name: JP_NAME, JP_MORE (the window ends before it), JP_FAULT (it is no call)."""
         cdef int point
         cdef str name
         if not self.j_started or self.j_start != start:
@@ -205,19 +205,16 @@ cdef class _JsonBlock(_Lexemes):
         while True:
             point = self._json_read(True)
             if point == JP_MORE:
-                if self.j_first and not self._opener_could():
-                    return A_TEXT
-                return A_CUT_CALL if self.closing else A_HOLD
+                return JP_FAULT if self.j_first and not self._opener_could() else JP_MORE
             if point == JP_NAME:
                 name = self._slice(self.j_val + 1, self.j_at - 1)
                 if find_char(self.kind, self.data, self.j_val, self.j_at, 92) < self.j_at:
                     name = json_loads(self._slice(self.j_val, self.j_at))
-                if 1 <= len(name) <= NAME_LIMIT:
-                    self.name = name
-                    return A_JSON_CALL
-                return A_TEXT
+                if not 1 <= len(name) <= NAME_LIMIT:
+                    return JP_FAULT
+                self.name = name
+                return JP_NAME
             if point == JP_LONG:
                 self.j_long = True
-                return A_TEXT
-            if point == JP_FAULT or point == JP_END:
-                return A_TEXT
+            if point == JP_LONG or point == JP_FAULT or point == JP_END:
+                return JP_FAULT
