@@ -140,7 +140,7 @@ cdef class _Machine(_Results):
             self._input(<str> data)
             return self._take()
         elif type(data) is bytes:
-            s = self._piece_of(data, False)
+            s = self._piece_of_bytes(<bytes> data)
             if s is not None:
                 kind = self._whole_text(s, FED_BYTES)
                 if kind >= 0:
@@ -157,7 +157,7 @@ cdef class _Machine(_Results):
         Raises `ValueError` for an id outside the table, before any of the list is consumed. A stop id ends the turn.
         """
         cdef int kind
-        cdef str s = self._piece_of(ids, True) if type(ids) is int else None
+        cdef str s = self._piece_of_id(ids) if type(ids) is int else None
         if s is None:
             self._input_ids(ids)
             return self._take()

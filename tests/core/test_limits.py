@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -85,6 +86,39 @@ def test_a_json_block_without_a_name_becomes_text() -> None:
     text = '<tool_call>\n{"arguments": {"a": "' + "x" * 200
     turn = qwenparse.parse(text, "qwen3", max_held=100)
     assert turn.content == text and [i.code for i in turn.issues] == ["window-exceeded"]
+
+
+def test_no_limit_is_the_largest_number_there_is() -> None:
+    for arguments in ('{"a": 1}', '"{\\"a\\": 1}"'):
+        text = '<tool_call>\n{"arguments": ' + arguments + ', "name": "f"}\n</tool_call>'
+        turn = qwenparse.parse(text, "qwen3", max_held=sys.maxsize)
+        assert not turn.issues and turn.tool_calls[0].arguments == {"a": 1}
+
+
+def test_a_parser_looked_at_during_garbage_collection() -> None:
+    """Collection may begin wherever an object is made, also while the end is reported, and runs what it is told to."""
+    seen = set()
+    open_parser = None
+
+    def look(phase: str, info: object) -> None:
+        if open_parser is not None:
+            try:
+                seen.add(open_parser.held)
+            except RuntimeError:
+                seen.add("refused")
+
+    old, kept = gc.get_threshold(), []
+    gc.callbacks.append(look)
+    gc.set_threshold(1)
+    try:
+        for size in range(300):
+            open_parser = qwenparse.Parser("qwen3.5", start="content", record=False)
+            kept += [open_parser, [[] for _ in range(size % 4)]]
+            kept += [open_parser.feed("x"), open_parser.close(stop="other_stop", text="<|stop|>" * 50)]
+    finally:
+        gc.callbacks.remove(look)
+        gc.set_threshold(*old)
+    assert seen <= {"", "refused"}
 
 
 def test_many_parsers_in_many_threads() -> None:

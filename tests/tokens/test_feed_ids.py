@@ -331,3 +331,39 @@ def test_a_character_begun_in_the_prompt_is_not_finished_by_the_completion() -> 
     parser = qwenparse.Parser.for_prompt(prompt, format="qwen3.6", tokens=TABLE)
     parser.feed_ids([0x96, 97])
     assert parser.turn.raw_bytes == b"\x96a" and parser.gen_prefix == "<think>\nHm \udce4\udcb8"
+
+
+def test_a_table_that_leads_out_of_its_bytes() -> None:
+    class Wrong:
+        size, blob, kinds = 2, b"abc", b"\0\0"
+        tag_ids: dict[str, int] = {}  # noqa: RUF012
+
+        def __init__(self, *offsets: int) -> None:
+            self.offsets = array("I", offsets).tobytes()
+
+    for offsets in ((0, 4, 3), (0, 3, 4), (0, 1 << 31, 3), (5, 5, 5), (0, 1)):
+        with pytest.raises(ValueError):
+            qwenparse.Parser("qwen3", tokens=Wrong(*offsets))  # type: ignore[arg-type]
+    parser = qwenparse.Parser("qwen3", tokens=Wrong(0, 1, 3))  # type: ignore[arg-type]
+    parser.feed_ids([0, 1, 0])
+    assert parser.turn.raw == "abca"
+
+
+def test_a_parser_made_anew() -> None:
+    """Another `__init__`: the settings of the first are gone, and ids checked against its table are not read."""
+    few = TokenTable.from_ranks({b"a": 0}, {})
+
+    class Id:
+        def __init__(self, tokens: TokenTable | None) -> None:
+            self.tokens = tokens
+
+        def __index__(self) -> int:
+            parser.__init__("qwen3", tokens=self.tokens)  # type: ignore[misc]
+            return 0
+
+    for tokens in (few, None):
+        parser = small()
+        with pytest.raises(RuntimeError, match="made anew"):
+            parser.feed_ids([97] * 600 + [Id(tokens)])
+    with pytest.raises(TypeError, match="tokens="):
+        parser.feed_ids([97])

@@ -71,6 +71,21 @@ cdef class _Feeding(_Window):
             self._keep_mark(self.certain[k])
         return 0
 
+    cdef inline str _piece_of(self, const char* text, Py_ssize_t size, int what):
+        """These bytes as a piece to feed, if they begin and end a character; else None, nothing done."""
+        cdef Py_ssize_t used = 0
+        cdef str s
+        if self.n_pending or self.stop is not None or self.busy:
+            return None
+        s = PyUnicode_DecodeUTF8Stateful(text, size, "surrogateescape", &used)
+        if used != size:
+            return None
+        self._may_feed(what)
+        return s
+
+    cdef str _piece_of_bytes(self, bytes data):
+        return self._piece_of(data, len(data), FED_BYTES)
+
     cdef int _input_object(self, data) except -1:
         cdef Py_buffer view
         if isinstance(data, str):
@@ -122,22 +137,16 @@ cdef class _Feeding(_Window):
         return 0
 
     cdef int _append_region(self, str text, int kind) except -1:
-        """A last region, of text that is not read."""
-        cdef int was = self.state
+        """A last region, of text that is not read: it never is a window."""
+        cdef Py_ssize_t start = self.base
         if not text:
             return 0
+        self.emitted = self.base = start + PyUnicode_GET_LENGTH(text)
         if self.record:
             self._keep_piece(text)
-        self.piece = text
-        self.kind = PyUnicode_KIND(text)
-        self.data = PyUnicode_DATA(text)
-        self.base += self.n
-        self.n = len(text)
-        self._emit(kind, 0, self.n)
-        self.base += self.n
-        self.n = 0
-        self.piece = None
-        return 0
+            self._rec(kind, 0, start, self.base)
+            self.turn_cache = None
+        return self._event(markup(<str> KINDS[kind], text, start)) if self.mode == MODE_EVENTS else 0
 
     cdef int _finish(self, str stop, str text) except -1:
         """The end of the input. What was held becomes text or layout; the stop text is the last region."""
@@ -150,15 +159,10 @@ cdef class _Feeding(_Window):
         self.kind = 4
         self.data = self.buffer
         self._run_whole(True)
+        self.stop = stop
         while self.notes is not None:
             self._note()
-        self.base += self.n
-        self.n = 0
-        self.p = self.t = self.i = 0
-        if stop != "none":
-            self._append_region(text, K_STOP)
-        self.stop = stop
-        return 0
+        return self._append_region(text, K_STOP) if self.ended else 0
 
     cdef int _close(self, stop, text) except -1:
         if stop not in ("none", "im_end", "other_stop"):

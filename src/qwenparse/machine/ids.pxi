@@ -1,90 +1,26 @@
 # The front end for token ids.
 
-cdef list _listed(ids):
-    """The integers of an array; numpy arrays and torch tensors have tolist()."""
-    if hasattr(ids, "tolist"):
-        ids = ids.tolist()
-        return ids if isinstance(ids, list) else [ids]
-    if isinstance(ids, (str, bytes, bytearray)):
-        raise TypeError("feed_ids takes token ids; feed takes text")
-    return list(ids)
-
-
 cdef class _IdFeeding(_Feeding):
     cdef int _input_ids(self, ids) except -1:
         """Token ids: a list or other sequence, an array of integers, or one int."""
         cdef unsigned int one
         cdef Ids checked
-        if self.table is None:
+        cdef _Table table = self.table
+        if table is None:
             raise TypeError("feed_ids needs a parser made with tokens=")
         if isinstance(ids, int):
-            one = self._one_id(ids)
+            one = table.one_id(ids)
             self._may_feed(FED_IDS)
             return self._consume_ids(&one, 1)
         checked.at = checked.few
         try:
-            self._check_ids(ids, &checked)
+            table.check_ids(ids, &checked)
+            if self.table is not table:
+                raise RuntimeError("this parser was made anew while its ids were read")
             self._may_feed(FED_IDS)
             return self._consume_ids(checked.at, checked.count)
         finally:
             _ids_free(&checked)
-
-    cdef int _check_ids(self, ids, Ids* to) except -1:
-        """Copies the ids, all of them checked."""
-        cdef Py_ssize_t k = 0
-        cdef Py_ssize_t size = self.table.size
-        cdef tuple items
-        if type(ids) is list:
-            with cython.critical_section(ids):
-                _ids_room(to, PyList_GET_SIZE(ids))
-                while k < to.count and _exact_id(PyList_GET_ITEM(ids, k), size, &to.at[k]):
-                    prefetch(&self.table.rows[to.at[k]])
-                    k += 1
-            if k == to.count:
-                return 0
-            _ids_free(to)
-        elif PyObject_CheckBuffer(ids) and type(ids) is not bytes and type(ids) is not bytearray:
-            if self._check_buffer(ids, to):
-                return 0
-        items = tuple(ids if isinstance(ids, (list, tuple)) else _listed(ids))
-        _ids_room(to, len(items))
-        for k in range(to.count):
-            to.at[k] = self._one_id(items[k])
-        return 0
-
-    cdef bint _check_buffer(self, ids, Ids* to) except -1:
-        """The same of a row of machine integers, without objects. False: it is none, or an id is bad."""
-        cdef Py_buffer view
-        cdef Py_ssize_t k
-        try:
-            PyObject_GetBuffer(ids, &view, PyBUF_RECORDS_RO)
-        except (BufferError, ValueError):
-            return False
-        try:
-            if view.ndim != 1 or view.format == NULL or strlen(view.format) != 1:
-                return False
-            if strchr("bBhHiIlLqQ", view.format[0]) == NULL:
-                return False
-            _ids_room(to, view.shape[0])
-            for k in range(to.count):
-                if not _machine_id(<char*> view.buf + k * view.strides[0], view.itemsize, view.format[0] >= 97,
-                                   self.table.size, &to.at[k]):
-                    _ids_free(to)
-                    return False
-                prefetch(&self.table.rows[to.at[k]])
-            return True
-        finally:
-            PyBuffer_Release(&view)
-
-    cdef unsigned int _one_id(self, value) except? 0xFFFFFFFF:
-        cdef long long v
-        try:
-            v = <long long> operator_index(value)
-        except OverflowError:
-            v = -1
-        if v < 0 or v >= self.table.size:
-            raise ValueError(f"token id {value} is not in the table of {self.table.size} ids")
-        return <unsigned int> v
 
     cdef int _consume_ids(self, const unsigned int* ids, Py_ssize_t count) except -1:
         cdef Py_ssize_t k = 0
@@ -192,29 +128,17 @@ cdef class _IdFeeding(_Feeding):
         self._append_region((<bytes> b"".join(parts)).decode("utf-8", "surrogateescape"), K_TRAILING)
         return 0
 
-    cdef str _piece_of(self, data, bint id):
-        """The text of one ordinary id, or of bytes, if it begins and ends a character; else None, nothing done."""
-        cdef const char* text
-        cdef Py_ssize_t size
-        cdef Py_ssize_t used = 0
+    cdef str _piece_of_id(self, id):
+        """The text of one ordinary id, if it can be fed as a piece of characters; else None, nothing done."""
+        cdef Py_ssize_t begin
         cdef unsigned int one
         cdef str s
-        if self.n_pending or self.stop is not None or self.busy:
+        if self.table is None or not _exact_id(<PyObject*> id, self.table.size, &one):
             return None
-        if not id:
-            text = <bytes> data
-            size = len(<bytes> data)
-        else:
-            if self.table is None or not _exact_id(<PyObject*> data, self.table.size, &one):
-                return None
-            if self.table.kinds[one] != 0 and (self.by_id or self.table.kinds[one] > 4):
-                return None
-            text = self.table.blob + self.table.offsets[one]
-            size = self.table.offsets[one + 1] - self.table.offsets[one]
-        s = PyUnicode_DecodeUTF8Stateful(text, size, "surrogateescape", &used)
-        if used != size:
+        if self.table.kinds[one] != 0 and (self.by_id or self.table.kinds[one] > 4):
             return None
-        self._may_feed(FED_IDS if id else FED_BYTES)
-        if id and self.record:
+        begin = self.table.offsets[one]
+        s = self._piece_of(self.table.blob + begin, self.table.offsets[one + 1] - begin, FED_IDS)
+        if s is not None and self.record:
             self._record_ids(&one, 1)
         return s

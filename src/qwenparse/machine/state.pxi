@@ -1,5 +1,5 @@
 # Everything a turn in the making is: settings, the window, the candidate, the call. All fields are here, so that
-# `_begin` and `_copy_from` can be held against them; the classes above add what is done with them.
+# `_begin` and `_copy_from` can be held against them; the classes that follow add what is done with them.
 
 cdef object _make_toolset = None
 cdef object _toolset_type = None
@@ -203,10 +203,8 @@ cdef class _State:
         self.callable = not self.known or bool(self.declared)
         self.tokens = tokens
         self.by_id = tokens is not None and tags == "ids"
-        self.id_tags = 0
-        if tokens is not None:
-            self.table = _table_of(tokens)
-            self.id_tags = self.table.id_tags
+        self.table = None if tokens is None else _table_of(tokens)
+        self.id_tags = 0 if tokens is None else self.table.id_tags
         self.id_factory = id_factory
         self.record = record
         self.max_held = max_held

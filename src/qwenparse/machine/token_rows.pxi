@@ -1,4 +1,4 @@
-# A token table as the machine reads it: short texts by id, and lists of ids that were checked.
+# A token table as the machine reads it: short texts by id, and how the ids of a caller are checked against it.
 
 cdef extern from "Python.h":
     Py_ssize_t PyList_GET_SIZE(object)
@@ -28,73 +28,13 @@ cdef extern from *:
 
 cdef enum:
     ROW_TEXT = 14           # bytes of text in a row
-    ROW_LONG = 16           # flag: the text does not fit, or it is more than text
+    ROW_LONG = 16           # a kind beside those of a table: text and kind are to be read there
 
 # An id in a quarter of a cache line: the ids of a vocabulary are drawn from all over it.
 cdef struct Row:
     char text[14]
     unsigned char size
-    unsigned char kind      # of `TokenTable.kinds`; ROW_LONG if the text is not here
-
-
-@cython.final
-cdef class _Table:
-    """Pointers into the buffers of a `TokenTable`, which it keeps alive, and its short texts by id."""
-    cdef tuple refs
-    cdef Py_ssize_t size
-    cdef const char* blob
-    cdef const unsigned int* offsets
-    cdef const unsigned char* kinds
-    cdef Row* rows
-    cdef unsigned int id_tags       # the tags that have an id
-
-    def __dealloc__(self):
-        free(self.rows)
-
-    cdef int _fill(self) except -1:
-        cdef Py_ssize_t k, size
-        cdef Row* row
-        self.rows = <Row*> malloc((self.size + 1) * sizeof(Row))
-        if self.rows == NULL:
-            raise MemoryError
-        for k in range(self.size):
-            row = &self.rows[k]
-            size = self.offsets[k + 1] - self.offsets[k]
-            row.kind = self.kinds[k]
-            row.size = 0
-            if size > ROW_TEXT:
-                row.kind = ROW_LONG
-            else:
-                row.size = <unsigned char> size
-                memcpy(row.text, self.blob + self.offsets[k], size)
-        return 0
-
-
-cdef _Table _table_of(tokens):
-    """Made once for a table, and kept with it."""
-    cdef _Table t
-    cdef bytes blob, offsets, kinds
-    cdef Py_ssize_t i
-    cdef object made = getattr(tokens, "_core", None)
-    if type(made) is _Table:
-        return <_Table> made
-    t = _Table.__new__(_Table)
-    blob, offsets, kinds = tokens.blob, tokens.offsets, tokens.kinds
-    t.refs = (blob, offsets, kinds)
-    t.size = tokens.size
-    if len(kinds) != t.size or len(offsets) != 4 * (t.size + 1):
-        raise ValueError("the token table's buffers do not fit its size")
-    t.blob = blob
-    t.offsets = <const unsigned int*> <const char*> offsets
-    t.kinds = <const unsigned char*> <const char*> kinds
-    t._fill()
-    t.id_tags = 0
-    for i in range(4):
-        if formats.TAGS[i] in tokens.tag_ids:
-            t.id_tags |= 1u << i
-    if hasattr(tokens, "_core"):
-        tokens._core = t
-    return t
+    unsigned char kind      # of `TokenTable.kinds`; ROW_LONG if the text does not fit
 
 
 cdef inline bint _exact_id(PyObject* value, Py_ssize_t size, unsigned int* to) noexcept:
@@ -157,3 +97,132 @@ cdef inline void _ids_free(Ids* ids) noexcept:
     if ids.at != ids.few:
         free(ids.at)
     ids.at = ids.few
+
+
+cdef list _listed(ids):
+    """The integers of an array; numpy arrays and torch tensors have tolist()."""
+    if hasattr(ids, "tolist"):
+        ids = ids.tolist()
+        return ids if isinstance(ids, list) else [ids]
+    if isinstance(ids, (str, bytes, bytearray)):
+        raise TypeError("feed_ids takes token ids; feed takes text")
+    return list(ids)
+
+
+@cython.final
+cdef class _Table:
+    """Pointers into the buffers of a `TokenTable`, which it keeps alive, and its short texts by id."""
+    cdef tuple refs
+    cdef Py_ssize_t size
+    cdef const char* blob
+    cdef const unsigned int* offsets
+    cdef const unsigned char* kinds
+    cdef Row* rows
+    cdef unsigned int id_tags       # the tags that have an id
+
+    def __dealloc__(self):
+        free(self.rows)
+
+    cdef int _fill(self, size_t blob_size) except -1:
+        cdef Py_ssize_t k
+        cdef unsigned int size
+        cdef Row* row
+        self.rows = <Row*> malloc((self.size + 1) * sizeof(Row))
+        if self.rows == NULL:
+            raise MemoryError
+        for k in range(self.size):
+            if self.offsets[k] > self.offsets[k + 1] or self.offsets[k + 1] > blob_size:
+                raise ValueError("the token table's offsets lead out of its bytes")
+            row = &self.rows[k]
+            size = self.offsets[k + 1] - self.offsets[k]
+            row.kind = self.kinds[k]
+            row.size = 0
+            if size > ROW_TEXT:
+                row.kind = ROW_LONG
+            else:
+                row.size = <unsigned char> size
+                memcpy(row.text, self.blob + self.offsets[k], size)
+        return 0
+
+    cdef int check_ids(self, ids, Ids* to) except -1:
+        """Copies the ids of a list or other sequence or of an array, all of them checked."""
+        cdef Py_ssize_t k = 0
+        cdef tuple items
+        if type(ids) is list:
+            with cython.critical_section(ids):
+                _ids_room(to, PyList_GET_SIZE(ids))
+                while k < to.count and _exact_id(PyList_GET_ITEM(ids, k), self.size, &to.at[k]):
+                    prefetch(&self.rows[to.at[k]])
+                    k += 1
+            if k == to.count:
+                return 0
+            _ids_free(to)
+        elif PyObject_CheckBuffer(ids) and type(ids) is not bytes and type(ids) is not bytearray:
+            if self._check_buffer(ids, to):
+                return 0
+        items = tuple(ids if isinstance(ids, (list, tuple)) else _listed(ids))
+        _ids_room(to, len(items))
+        for k in range(to.count):
+            to.at[k] = self.one_id(items[k])
+        return 0
+
+    cdef bint _check_buffer(self, ids, Ids* to) except -1:
+        """The same of a row of machine integers, without objects. False: it is none, or an id is bad."""
+        cdef Py_buffer view
+        cdef Py_ssize_t k
+        try:
+            PyObject_GetBuffer(ids, &view, PyBUF_RECORDS_RO)
+        except (BufferError, ValueError):
+            return False
+        try:
+            if view.ndim != 1 or view.format == NULL or strlen(view.format) != 1:
+                return False
+            if strchr("bBhHiIlLqQ", view.format[0]) == NULL:
+                return False
+            _ids_room(to, view.shape[0])
+            for k in range(to.count):
+                if not _machine_id(<char*> view.buf + k * view.strides[0], view.itemsize, view.format[0] >= 97,
+                                   self.size, &to.at[k]):
+                    _ids_free(to)
+                    return False
+                prefetch(&self.rows[to.at[k]])
+            return True
+        finally:
+            PyBuffer_Release(&view)
+
+    cdef unsigned int one_id(self, value) except? 0xFFFFFFFF:
+        cdef long long v
+        try:
+            v = <long long> operator_index(value)
+        except OverflowError:
+            v = -1
+        if v < 0 or v >= self.size:
+            raise ValueError(f"token id {value} is not in the table of {self.size} ids")
+        return <unsigned int> v
+
+
+cdef _Table _table_of(tokens):
+    """Made once for a table, and kept with it."""
+    cdef _Table t
+    cdef bytes blob, offsets, kinds
+    cdef Py_ssize_t i
+    cdef object made = getattr(tokens, "_core", None)
+    if type(made) is _Table:
+        return <_Table> made
+    t = _Table.__new__(_Table)
+    blob, offsets, kinds = tokens.blob, tokens.offsets, tokens.kinds
+    t.refs = (blob, offsets, kinds)
+    t.size = tokens.size
+    if len(kinds) != t.size or len(offsets) != 4 * (t.size + 1):
+        raise ValueError("the token table's buffers do not fit its size")
+    t.blob = blob
+    t.offsets = <const unsigned int*> <const char*> offsets
+    t.kinds = <const unsigned char*> <const char*> kinds
+    t._fill(len(blob))
+    t.id_tags = 0
+    for i in range(4):
+        if formats.TAGS[i] in tokens.tag_ids:
+            t.id_tags |= 1u << i
+    if hasattr(tokens, "_core"):
+        tokens._core = t
+    return t

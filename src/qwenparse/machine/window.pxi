@@ -53,7 +53,7 @@ cdef class _Window(_Sections):
         return 0
 
     cdef int _run_whole(self, bint closing) except -1:
-        """`_run`, closed to others while it runs, and for good if an exception leaves it halfway.
+        """`_run`, then `_keep`; closed to others meanwhile, and for good if an exception leaves it halfway.
 
         What raises is not the text: an id_factory, a signal, no memory. Other Python code may run inside too (a
         finalizer, another thread while one of these runs), and it may come back here.
@@ -61,6 +61,7 @@ cdef class _Window(_Sections):
         self.busy = RUNNING
         try:
             self._run(closing)
+            self._keep()
         except:
             self._fail()
             raise
@@ -126,8 +127,7 @@ cdef class _Window(_Sections):
             self.kind = 4
             self.data = self.buffer
             self.n += size
-        self._run_whole(False)
-        return self._keep()
+        return self._run_whole(False)
 
     cdef bint _plain_piece(self, str s) except -1:
         """Reads a piece that holds no '<' where nothing or only whitespace is held; False: read it the long way.
@@ -173,9 +173,9 @@ cdef class _Window(_Sections):
             self._saw_text()
             self.run = self.n
             kind = self._text_kind()
+        self.base += held + end
         if text:
             self._report_text(text, kind)
-        self.base += held + end
         return True
 
     cdef int _report_text(self, str text, int kind) except -1:
@@ -202,15 +202,18 @@ cdef class _Window(_Sections):
         """Holds [p, n) for the next window."""
         cdef Py_ssize_t cut = self.p
         cdef Py_ssize_t left = self.n - cut
+        cdef unsigned int* smaller
         if left and self.piece is not None:
             self._append(self.kind, self.data, cut, self.n, 0)
         elif left and cut:
             memmove(self.buffer, self.buffer + cut, left * sizeof(unsigned int))
         self._rebase(cut, left)
         if self.capacity > 16384 and left < 4096:
-            self.capacity = 4096
-            self.buffer = <unsigned int*> realloc(self.buffer, 4096 * sizeof(unsigned int))
-            self.data = self.buffer
+            smaller = <unsigned int*> realloc(self.buffer, 4096 * sizeof(unsigned int))
+            if smaller != NULL:
+                self.buffer = smaller
+                self.capacity = 4096
+                self.data = self.buffer
         return 0
 
     cdef int _rebase(self, Py_ssize_t cut, Py_ssize_t left) except -1:
