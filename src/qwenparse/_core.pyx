@@ -10,7 +10,7 @@ decides; `Parser` and `DeltaParser` only shape what it reports.
 
 The machine is one class, written as a chain of them in `machine/`, each of which knows only those before it:
 
-    words, token_rows           tags, states, kinds; a token table as the machine reads it
+    words, token_rows           tags, states, kinds; a token table as the machine reads it, ids checked against it
     state                       all fields of a turn in the making
     lexemes, json_block         scanning: what stands at a place
     decide                      deciding: what it means. Cannot report, nor move on
@@ -26,7 +26,7 @@ It is one file to C, so a call from one to another costs what a call costs.
 Scanning. `_run` works on a *window*: the piece that was fed, or, if something was held, `buffer` (what was held, then
 the piece). In it [p, t) is text that is certain and not reported yet, [t, i) is whitespace (and closers behind a call)
 that may turn out to be layout, and i is the next character. Between '<'s there is nothing to decide, so each `_run_*`
-jumps from one '<' to the next and asks its `_decide_*`.
+jumps from one '<' to the next. In text, in values and behind a call it asks its `_decide_*`; elsewhere the tag says it.
 
 Deciding. A candidate is up to four lexemes, read on demand and in order: the tag at i (`tag`), whitespace (`ws`), the
 tag behind it (`tag2`), whitespace (`ws2`). `_decide_*` look at the state, at these and at nothing else; they change
@@ -54,7 +54,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_RECORDS_RO, PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memmove, strchr, strlen
+from libc.string cimport memcpy, memmove, strchr, strlen
 
 from qwenparse._events cimport (
     ArgumentDelta, ArgumentEnd, ArgumentStart, Delta, Event, Issue, Markup, ToolCallEnd, ToolCallStart,

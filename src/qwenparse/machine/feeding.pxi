@@ -109,26 +109,6 @@ cdef class _Feeding(_Window):
         finally:
             PyBuffer_Release(&view)
 
-    cdef int _mark_certain(self, Py_ssize_t position) except -1:
-        cdef long long* grown
-        cdef Py_ssize_t capacity
-        if self.n_certain == self.certain_capacity:
-            if self.certain_head > self.n_certain // 2:
-                memmove(self.certain, self.certain + self.certain_head,
-                        (self.n_certain - self.certain_head) * sizeof(long long))
-                self.n_certain -= self.certain_head
-                self.certain_head = 0
-            else:
-                capacity = 8 if self.certain_capacity == 0 else self.certain_capacity * 2
-                grown = <long long*> realloc(self.certain, capacity * sizeof(long long))
-                if grown == NULL:
-                    raise MemoryError
-                self.certain = grown
-                self.certain_capacity = capacity
-        self.certain[self.n_certain] = position
-        self.n_certain += 1
-        return 0
-
     cdef int _keep_mark(self, Py_ssize_t position) except -1:
         if self.record:
             if self.marked is None:

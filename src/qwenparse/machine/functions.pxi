@@ -120,9 +120,9 @@ cdef class _Functions(_Calls):
         cdef Py_ssize_t a = i + TAG_LEN[TAG_PARAM]
         cdef Py_ssize_t e = self.tag.end
         cdef bint whole = self.tag.read == READ_WHOLE
-        cdef Py_ssize_t name_end = e - 1 if whole else e
+        cdef Py_ssize_t b = e - 1 if whole else e
         cdef bint quoted = False
-        cdef str written = self._slice(a, name_end)
+        cdef str written = self._slice(a, b)
         cdef str name = _clean_name(written, &quoted)
         cdef Py_ssize_t equal
         cdef str word
@@ -130,12 +130,12 @@ cdef class _Functions(_Calls):
         self.discard = False
         if whole and name and (self._is_parameter(name) or _plain(name)):
             self._emit(K_PARAM_OPEN, i, a)
-            self._start_arg(name, a, name_end)
+            self._start_arg(name, a, b)
             if quoted:
-                self._call_issue("quoted-name", a, name_end)
+                self._call_issue("quoted-name", a, b)
             if self.params is not None and name not in self.params:
-                self._call_issue("undeclared-parameter", a, name_end)
-            self._emit(K_PARAM_OPEN_END, name_end, e)
+                self._call_issue("undeclared-parameter", a, b)
+            self._emit(K_PARAM_OPEN_END, b, e)
             return self._begin_value(name, e, True)
         if not whole:
             equal = written.find("=")
@@ -145,27 +145,27 @@ cdef class _Functions(_Calls):
                     name = word
                     self._emit(K_PARAM_OPEN, i, a)
                     self._start_arg(name, a, a + equal)
-                    self._call_issue("fused-parameter", a, name_end)
+                    self._call_issue("fused-parameter", a, b)
                     if quoted:
                         self._call_issue("quoted-name", a, a + equal)
                     self._emit(K_PARAM_OPEN_END, a + equal, a + equal + 1)
                     return self._begin_value(name, a + equal + 1, True)
             elif name and self._c(e) in (10, 13) and self._is_parameter(name) and _plain(name):
                 self._emit(K_PARAM_OPEN, i, a)
-                self._start_arg(name, a, name_end)
-                self._call_issue("unclosed-parameter-tag", a, name_end)
+                self._start_arg(name, a, b)
+                self._call_issue("unclosed-parameter-tag", a, b)
                 if quoted:
-                    self._call_issue("quoted-name", a, name_end)
+                    self._call_issue("quoted-name", a, b)
                 return self._begin_value(name, e, True)
         if not name:
             code = "nameless-parameter"
-        self._call_issue(code, a, name_end)
+        self._call_issue(code, a, b)
         self._emit(K_PARAM_OPEN, i, a)
         self.discard = True
-        if self._c(name_end) == 62:
-            name_end += 1
-        self._emit(K_JUNK, a, name_end)
-        return self._begin_value(None, name_end, False)
+        if self._c(b) == 62:
+            b += 1
+        self._emit(K_JUNK, a, b)
+        return self._begin_value(None, b, False)
 
     cdef int _begin_value(self, str name, Py_ssize_t at, bint framed) except -1:
         if name is not None:
