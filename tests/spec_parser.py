@@ -20,7 +20,7 @@ from qwenparse.formats import ENDOFTEXT, IM_END, Policy, get_format
 
 THINK, UNTHINK, OPEN, CLOSE = "<think>", "</think>", "<tool_call>", "</tool_call>"
 FN, UNFN, PARAM, UNPARAM = "<function=", "</function>", "<parameter=", "</parameter>"
-FOLLOWERS = {UNPARAM: (PARAM, UNFN, CLOSE), UNFN: (CLOSE, OPEN, FN), CLOSE: (OPEN,), "": ()}  # 7.1, 7.2
+FOLLOWERS = {UNPARAM: (PARAM, UNFN, CLOSE), UNFN: (CLOSE, OPEN, FN), CLOSE: (OPEN,)}  # 7.1, 7.2
 CUT, BLANK_LINE = "the input ends", "\n"  # what may stand in place of a tag
 CLOSED, MALFORMED, MISSING = "closed", "malformed-close", "missing-parameter-close"  # how a value ends, besides CUT
 ARGUMENTS = ('"arguments"', '"parameters"')
@@ -61,8 +61,8 @@ SpecResult = namedtuple("SpecResult", "spans issues calls cut_call reasoning con
 class SpecCall:
     name: str | None = None  # None: the input ended before it was known
     dialect: str = ""
-    spans: list[tuple[str, int]] = field(default_factory=list)  # kind and end; XML: of the opener
-    issues: set[str] = field(default_factory=set)  # those that come first
+    spans: list[tuple[str, int]] = field(default_factory=list)  # kind and end; in XML those of the opener only
+    issues: set[str] = field(default_factory=set)  # in XML those of the opener only
     args: list[tuple[str | None, str, bool]] = field(default_factory=list)  # key, literal, closed
     complete: bool = False
     end: float = ENDLESS  # where it was decided that it ends, if the input did not end first
@@ -88,20 +88,20 @@ def fits(name: str, declared: Collection[str] | None) -> bool:
 
 
 def read_object(text: str, i: int) -> tuple[list[Any], str, int, int | None]:
-    """The members of the object at `i`: key as written, start and end of the value, whether it closed. "closed", "end" (of the
-    text) or "fault"; where; and where the string begins that has the fault, the first code point that no JSON has there."""
-    members: list[tuple[str, int, int, bool]] = []
-    begun: list[Any] = []  # key and start of a member
+    """Of the object at `i` the members (key as written, start and end of the value, whether it closed); how it ends ("closed",
+    "end" of the text, "fault": a code point that no JSON has there); where; and where the string begins that has the fault."""
+    members: list[Any] = []
     due: list[str] = []  # closing brackets
     key, want = "", "{"  # `want`: the characters that may come
     while want:
         i = end_of(JWS, text, i)
         first, end = text[i : i + 1], end_of(TOKEN_BEGUN, text, i)
         if first and want == JSON_VALUE and due == ["}"]:
-            begun = [key, i]
+            members.append([key, i, i, False])
         if first not in want or not regex(TOKEN).fullmatch(text, i, end):
             stop = end if first in want else i
-            members += [(*begun, stop, False)] if begun else []
+            if members and not members[-1][3]:
+                members[-1][2] = stop
             return members, "end" if stop == len(text) else "fault", stop, i if first == '"' and stop > i else None
         if first in "{[":
             due.append("}" if first == "{" else "]")
@@ -115,8 +115,7 @@ def read_object(text: str, i: int) -> tuple[list[Any], str, int, int | None]:
                 due.pop()
             want = "," + due[-1] if due else ""
             if due == ["}"]:
-                members.append((*begun, end, True))
-                begun = []
+                members[-1][2:] = end, True
         i = end
     return members, "closed", i, None
 
@@ -436,7 +435,7 @@ class _Spec:
         begun = regex(PARAMETER_CUT).match(self.text, i)
         if tag == CUT or (begun and self.may_grow((begun[1] or "").lstrip(" \t"), given)):
             return CUT
-        self.decided = self.follower(tag, self.ws(i + len(tag)))
+        self.decided = self.follower(tag, self.ws(i + len(tag))) if tag else 0
         if self.decided > self.size and not self.ended:
             return CUT
         return MISSING if self.decided else ""
