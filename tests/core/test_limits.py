@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 import threading
@@ -95,30 +94,46 @@ def test_no_limit_is_the_largest_number_there_is() -> None:
         assert not turn.issues and turn.tool_calls[0].arguments == {"a": 1}
 
 
-def test_a_parser_looked_at_during_garbage_collection() -> None:
-    """Collection may begin wherever an object is made, also while the end is reported, and runs what it is told to."""
-    seen = set()
-    open_parser = None
-
-    def look(phase: str, info: object) -> None:
-        if open_parser is not None:
-            try:
-                seen.add(open_parser.held)
-            except RuntimeError:
-                seen.add("refused")
-
-    old, kept = gc.get_threshold(), []
-    gc.callbacks.append(look)
-    gc.set_threshold(1)
+COLLECTED = """
+import gc, random, sys
+sys.path.insert(0, {tests!r})
+import lexemes, qwenparse
+chance, kept, parser, inside = random.Random(1), [], None, False
+pieces = ["x", "Plan.\\n", "</think>\\n\\n", "  \\n", "\\udc80", "<", lexemes.CALL, lexemes.JSON_CALL, lexemes.CALL[:40]]
+actions = [
+    lambda: parser.held, lambda: parser.turn, lambda: parser.copy().close(), lambda: parser.feed("x\\n"), lambda: parser.reset(),
+    lambda: parser.close(stop="im_end"),
+]
+def meddle(phase, info):
+    global inside
+    if parser is not None and not inside and chance.random() < 0.5:
+        inside = True
+        try:
+            chance.choice(actions)()
+        except (RuntimeError, qwenparse.ParserClosed):
+            pass
+        inside = False
+gc.callbacks.append(meddle)
+gc.set_threshold(1)
+for _ in range(1500):
+    parser = chance.choice([qwenparse.Parser, qwenparse.DeltaParser])("qwen3.5")
+    kept = kept[-200:] + [[[] for _ in range(chance.randrange(5))]]
     try:
-        for size in range(300):
-            open_parser = qwenparse.Parser("qwen3.5", start="content", record=False)
-            kept += [open_parser, [[] for _ in range(size % 4)]]
-            kept += [open_parser.feed("x"), open_parser.close(stop="other_stop", text="<|stop|>" * 50)]
-    finally:
-        gc.callbacks.remove(look)
-        gc.set_threshold(*old)
-    assert seen <= {"", "refused"}
+        for _ in range(chance.randrange(12)):
+            kept.append(parser.feed(chance.choice(pieces)))
+        kept.append(parser.close(stop="other_stop", text="<|stop|>" * 50))
+    except (RuntimeError, qwenparse.ParserClosed):
+        pass
+    parser = None
+"""
+
+
+def test_a_parser_used_during_garbage_collection() -> None:
+    """Collection may begin where an object is made, in the middle of a feed or of its end, and a finalizer may use any parser."""
+    import pathlib
+
+    code = COLLECTED.format(tests=str(pathlib.Path(__file__).parents[1]))
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_many_parsers_in_many_threads() -> None:

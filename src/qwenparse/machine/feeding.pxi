@@ -125,10 +125,20 @@ cdef class _Feeding(_Window):
         if self.record:
             self._keep_piece(text)
             self._rec(kind, 0, start, self.base)
-            self.turn_cache = None
         return self._event(markup(<str> KINDS[kind], text, start)) if self.mode == MODE_EVENTS else 0
 
     cdef int _finish(self, str stop, str text) except -1:
+        """`_end`, as `_input` is `_read`."""
+        self.busy = RUNNING
+        try:
+            self._end(stop, text)
+            self.busy = 0
+        finally:
+            if self.busy:
+                self._fail()
+        return 0
+
+    cdef int _end(self, str stop, str text) except -1:
         """The end of the input. What was held becomes text or layout; the stop text is the last region."""
         self.turn_cache = None
         if self.n_pending:
@@ -138,7 +148,8 @@ cdef class _Feeding(_Window):
         self.ended = stop != "none"
         self.kind = 4
         self.data = self.buffer
-        self._run_whole(True)
+        self._run(True)
+        self._keep()
         self.stop = stop
         while self.notes is not None:
             self._note()
@@ -199,7 +210,7 @@ cdef class _Feeding(_Window):
         self.value_bol = blanks_since_newline(kind, data, 0, size, self.value_bol)
         return K_VALUE
 
-    cdef inline Delta _text_delta(self, str s, int kind):
+    cdef inline Delta _text_delta(self, str s, int kind, Py_ssize_t start):
         cdef Delta d = Delta.__new__(Delta)
         d.calls = d.issues = ()
         if kind == K_THINK_BODY:
@@ -207,18 +218,16 @@ cdef class _Feeding(_Window):
         elif kind == K_CONTENT:
             d.content = s
         else:
-            d.calls = (_text_event(s, kind, self.emitted, self.call),)
+            d.calls = (_text_event(s, kind, start, self.call),)
         return d
 
     cdef object _whole(self, str s, int kind):
         """What `feed` returns for a piece that is one region."""
-        cdef object out
-        if self.mode == MODE_EVENTS:
-            out = [_text_event(s, kind, self.emitted, self.call)]
-        else:
-            out = self._text_delta(s, kind)
+        cdef Py_ssize_t start = self.emitted
         self._count_text(s, kind)
-        return out
+        if self.mode == MODE_EVENTS:
+            return [_text_event(s, kind, start, self.call)]
+        return self._text_delta(s, kind, start)
 
     cdef inline int _count_text(self, str s, int kind) except -1:
         """The whole of s was reported as a region."""

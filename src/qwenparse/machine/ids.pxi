@@ -23,15 +23,23 @@ cdef class _IdFeeding(_Feeding):
             _ids_free(&checked)
 
     cdef int _consume_ids(self, const unsigned int* ids, Py_ssize_t count) except -1:
+        """Ids that were checked, as `_input` takes text."""
         cdef Py_ssize_t k = 0
-        if self.record:
-            self._record_ids(ids, count)
-        while k < count:
-            k += self._consume_text(ids + k, count - k)
-            if k < count:
-                if self._consume_special(ids[k]):
-                    return self._trailing(ids + k + 1, count - k - 1)
-                k += 1
+        self.busy = RUNNING
+        try:
+            if self.record:
+                self._record_ids(ids, count)
+            while k < count:
+                k += self._consume_text(ids + k, count - k)
+                if k < count:
+                    if self._consume_special(ids[k]):
+                        self._trailing(ids + k + 1, count - k - 1)
+                        break
+                    k += 1
+            self.busy = 0
+        finally:
+            if self.busy:
+                self._fail()
         return 0
 
     cdef Py_ssize_t _consume_text(self, const unsigned int* ids, Py_ssize_t count) except -1:
@@ -121,7 +129,7 @@ cdef class _IdFeeding(_Feeding):
         if self.prefixing:
             self._input(text)
             return False
-        self._finish("im_end" if self.table.kinds[id] == 8 else "other_stop", text)
+        self._end("im_end" if self.table.kinds[id] == 8 else "other_stop", text)
         return True
 
     cdef int _record_ids(self, const unsigned int* ids, Py_ssize_t count) except -1:

@@ -296,13 +296,17 @@ cdef class _Reports(_Decisions):
 
     cdef object _take_delta(self):
         cdef Delta d
-        if self.d_reasoning is None and self.d_content is None and self.d_calls is None and self.d_issues is None:
+        cdef object reasoning = self.d_reasoning
+        cdef object content = self.d_content
+        cdef list calls = self.d_calls
+        cdef list issues = self.d_issues
+        if reasoning is None and content is None and calls is None and issues is None:
             return None
-        d = Delta.__new__(Delta)
-        d.reasoning = _text_of(self.d_reasoning)
-        d.content = _text_of(self.d_content)
-        d.calls = () if self.d_calls is None else tuple(self.d_calls)
-        d.issues = () if self.d_issues is None else tuple(self.d_issues)
-        self.d_reasoning = self.d_content = None
+        self.d_reasoning = self.d_content = None        # before anything is made: that may run code that comes back here
         self.d_calls = self.d_issues = None
+        d = Delta.__new__(Delta)
+        d.reasoning = _text_of(reasoning)
+        d.content = _text_of(content)
+        d.calls = () if calls is None else tuple(calls)
+        d.issues = () if issues is None else tuple(issues)
         return d

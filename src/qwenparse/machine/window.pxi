@@ -52,22 +52,6 @@ cdef class _Window(_Sections):
             self.state = S_END
         return 0
 
-    cdef int _run_whole(self, bint closing) except -1:
-        """`_run`, then `_keep`; closed to others meanwhile, and for good if an exception leaves it halfway.
-
-        What raises is not the text: an id_factory, a signal, no memory. Other Python code may run inside too (a
-        finalizer, another thread while one of these runs), and it may come back here.
-        """
-        self.busy = RUNNING
-        try:
-            self._run(closing)
-            self._keep()
-        except:
-            self._fail()
-            raise
-        self.busy = 0
-        return 0
-
     cdef int _fail(self) noexcept:
         """The window may be a piece that is going away: nothing is held any more."""
         self.busy = FAILED
@@ -99,11 +83,30 @@ cdef class _Window(_Sections):
         return 0
 
     cdef int _input(self, str s) except -1:
-        """More of the completion: runs the machine over what was held and s; keeps what stays undecided."""
+        """More of the completion. Closed to others while it is read, and for good if an exception leaves it halfway.
+
+        What raises is not the text: an id_factory, a signal, no memory. Other Python code may run inside too (a
+        finalizer, another thread while one of these runs), and it may come back here.
+        """
+        if PyUnicode_GET_LENGTH(s) == 0:
+            return 0
+        if self.n <= LITTLE and self.carry is None and self._plain_piece(s):
+            return 0
+        if self.busy == RUNNING:            # `_finish` and `_consume_ids` do the same around all they do
+            return self._read(s)
+        self.busy = RUNNING
+        try:
+            self._read(s)
+            self.busy = 0
+        finally:
+            if self.busy:
+                self._fail()
+        return 0
+
+    cdef int _read(self, str s) except -1:
+        """Runs the machine over what was held and s; keeps what stays undecided."""
         cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
         cdef int kind = PyUnicode_KIND(s)
-        if size == 0:
-            return 0
         self.turn_cache = None
         if kind >= 2 and holds_broken(kind, PyUnicode_DATA(s), size):
             self._find_broken(s)
@@ -113,8 +116,6 @@ cdef class _Window(_Sections):
             self._keep_piece(s)
         if self.carry is not None:
             self._flush_carry()
-        if self.n <= LITTLE and self._plain_piece(s):
-            return 0
         if self.n == 0 or (self.n <= LITTLE and size > 64):
             # Little was held: a str of both is cheaper than the buffer, and its slices are too.
             self.piece = _joined_to(self.buffer, self.n, s) if self.n else s
@@ -127,12 +128,13 @@ cdef class _Window(_Sections):
             self.kind = 4
             self.data = self.buffer
             self.n += size
-        return self._run_whole(False)
+        self._run(False)
+        return self._keep()
 
     cdef bint _plain_piece(self, str s) except -1:
         """Reads a piece that holds no '<' where nothing or only whitespace is held; False: read it the long way.
 
-        Reports and holds what the long way would.
+        Reports and holds what the long way would. What it makes last may run other code: all is in its place by then.
         """
         cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
         cdef Py_ssize_t end = size
@@ -154,7 +156,7 @@ cdef class _Window(_Sections):
                 end -= 1
             if end == 0 or size - end > LITTLE:
                 return False
-        if find_char(kind, data, 0, size, 60) != size:
+        if find_char(kind, data, 0, size, 60) != size or (kind >= 2 and holds_broken(kind, data, size)):
             return False
         self.work += size
         text = s if end == size else PyUnicode_Substring(s, 0, end)
@@ -174,6 +176,10 @@ cdef class _Window(_Sections):
             self.run = self.n
             kind = self._text_kind()
         self.base += held + end
+        self.broken_before = False
+        self.turn_cache = None
+        if self.record:
+            self._keep_piece(s)
         if text:
             self._report_text(text, kind)
         return True
