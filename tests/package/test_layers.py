@@ -161,4 +161,4 @@ def test_deciding_changes_nothing() -> None:
     """It stands below the reports, and sets no field."""
     names = [path.stem for path in MACHINE]
     assert names.index("decide") < names.index("reports")
-    assert not re.search(r"self\.\w+ [-+]?= ", (ROOT / "machine" / "decide.pxi").read_text("utf-8"))
+    assert not re.search(r"self\.[\w.]+ [-+|&]?= ", (ROOT / "machine" / "decide.pxi").read_text("utf-8"))
