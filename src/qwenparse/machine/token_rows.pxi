@@ -147,12 +147,14 @@ cdef class _Table:
     cdef int check_ids(self, ids, Ids* to) except -1:
         """Copies the ids of a list or other sequence or of an array, all of them checked."""
         cdef Py_ssize_t k = 0
+        cdef Py_ssize_t size = self.size
+        cdef Row* rows = self.rows
         cdef tuple items
         if type(ids) is list:
             with cython.critical_section(ids):
                 _ids_room(to, PyList_GET_SIZE(ids))
-                while k < to.count and _exact_id(PyList_GET_ITEM(ids, k), self.size, &to.at[k]):
-                    prefetch(&self.rows[to.at[k]])
+                while k < to.count and _exact_id(PyList_GET_ITEM(ids, k), size, &to.at[k]):
+                    prefetch(&rows[to.at[k]])
                     k += 1
             if k == to.count:
                 return 0
