@@ -49,11 +49,11 @@ cdef inline str _text_of(old):
 
 
 cdef class _Reports(_Decisions):
-    cdef inline int _rec(self, int kind, int aux, Py_ssize_t a, Py_ssize_t b) except -1:
+    cdef inline int _rec(self, int kind, Py_ssize_t aux, Py_ssize_t a, Py_ssize_t b) except -1:
         return self._add_rec(kind, aux, a, b) if self.record else 0
 
     @cython.final
-    cdef int _add_rec(self, int kind, int aux, Py_ssize_t a, Py_ssize_t b) except -1:
+    cdef int _add_rec(self, int kind, Py_ssize_t aux, Py_ssize_t a, Py_ssize_t b) except -1:
         cdef Rec* r
         cdef Rec* grown
         cdef Py_ssize_t capacity
@@ -88,7 +88,7 @@ cdef class _Reports(_Decisions):
         if not self.record:
             return 0
         self._keep_string(string)
-        return self._rec(kind, <int> len(self.strings) - 1, at, at)
+        return self._rec(kind, len(self.strings) - 1, at, at)
 
     cdef inline int _event(self, Event e) except -1:
         if self.mode == MODE_EVENTS:
@@ -263,12 +263,12 @@ cdef class _Reports(_Decisions):
 
     cdef int _issue_of(self, str code, Py_ssize_t call, str text) except -1:
         cdef Event e
-        cdef int number
+        cdef Py_ssize_t number
         if self.record:
             number = ISSUE_NUMBER[code]
             if text:
                 self._keep_string(text)
-                number += <int> len(self.strings) << 8
+                number += len(self.strings) << 8
             self._rec(R_ISSUE, number, self.emitted, call)
         if self.mode == MODE_NONE:
             return 0

@@ -78,7 +78,7 @@ cdef struct Lex:
 
 cdef struct Rec:
     int kind
-    int aux
+    Py_ssize_t aux
     Py_ssize_t start
     Py_ssize_t end
 
