@@ -7,6 +7,7 @@ A finding is minimised and written as a numbered case (triage.py); the exit stat
 
     python -m fuzz.run --list
     python -m fuzz.run --all --seconds 60
+    python -m fuzz.run --all --cpu-minutes 30       # go on until each target has had that much in all its campaigns
     python -m fuzz.run TARGET --reproduce FILE...
 """
 
@@ -158,15 +159,55 @@ def _check(result: Result, code: int, status: Path) -> None:
             raise CampaignError(f"{result.target}: the mutator did nothing: {did}")
 
 
-def _add(result: Result) -> None:
+def _totals() -> dict[str, dict[str, float]]:
     path = WORK / "totals.json"
-    totals = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def left(minutes: float, name: str, kind: str, totals: dict[str, dict[str, float]]) -> int:
+    """The seconds of the next campaign if all those of a target are to add up to so much CPU time; 0: they do."""
+    rest = 60 * minutes - totals.get(f"{name} {kind}", {}).get("cpu", 0.0)
+    return max(round(rest), 30) if rest > 0 else 0
+
+
+def _add(result: Result) -> None:
+    totals = _totals()
     row = totals.setdefault(f"{result.target} {result.kind}", {"campaigns": 0, "executions": 0, "cpu": 0.0, "edges": 0})
     row["campaigns"] += 1
     row["executions"] += result.executions
     row["cpu"] = round(row["cpu"] + result.cpu, 1)
     row["edges"] = max(row["edges"], result.edges)
-    path.write_text(json.dumps(totals, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    (WORK / "totals.json").write_text(json.dumps(totals, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _campaigns(name: str, args: argparse.Namespace) -> bool:
+    """The campaigns of one target that the command line asks for. False: one of them found something."""
+    while seconds := args.seconds if args.cpu_minutes is None else left(args.cpu_minutes, name, args.kind, _totals()):
+        result = campaign(
+            name,
+            kind=args.kind,
+            mutator=args.mutator,
+            seconds=seconds,
+            runs=args.runs,
+            seed=args.seed,
+            corpus=args.corpus,
+            seeds_of="none" if args.no_seeds else "all",
+            max_len=args.max_len,
+            dictionary=not args.no_dict,
+            plant=args.plant,
+            quiet=args.quiet,
+        )
+        row = {k: round(v, 1) if isinstance(v, float) else v for k, v in asdict(result).items() if k != "log"}
+        print(json.dumps(row | {"rate": round(result.rate)}), flush=True)
+        if result.artifact:
+            if not args.plant:
+                print(triage.keep(name, Path(result.artifact), kind=args.kind))
+            return False
+        if args.minimize:
+            triage.minimize_corpus(name, kind=args.kind, corpus=args.corpus)
+        if args.cpu_minutes is None:
+            break
+    return True
 
 
 def main() -> None:
@@ -175,6 +216,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--all", action="store_true", help="every target in turn")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--cpu-minutes", type=float, help="instead: until the target's campaigns add up to so much CPU time")
     parser.add_argument("--runs", type=int, default=-1)
     parser.add_argument("--mutator", choices=("none", "grammar", "live"), default="grammar")
     parser.add_argument("--kind", default="fuzzer", help="fuzzer, or fuzzer,address, or fuzzer,undefined")
@@ -194,34 +236,14 @@ def main() -> None:
     names = NAMES if args.all else args.target
     if not names:
         parser.error("name a target, or --all")
-    found = 0
-    for name in names:
-        if args.reproduce:
+    if args.reproduce:
+        for name in names:
             code, log = triage.reproduce(name, args.reproduce, kind=args.kind, plant=args.plant)
             print(log)
-            raise SystemExit(code)
-        result = campaign(
-            name,
-            kind=args.kind,
-            mutator=args.mutator,
-            seconds=args.seconds,
-            runs=args.runs,
-            seed=args.seed,
-            corpus=args.corpus,
-            seeds_of="none" if args.no_seeds else "all",
-            max_len=args.max_len,
-            dictionary=not args.no_dict,
-            plant=args.plant,
-            quiet=args.quiet,
-        )
-        row = {k: round(v, 1) if isinstance(v, float) else v for k, v in asdict(result).items() if k != "log"}
-        print(json.dumps(row | {"rate": round(result.rate)}), flush=True)
-        if result.artifact:
-            found += 1
-            if not args.plant:
-                print(triage.keep(name, Path(result.artifact), kind=args.kind))
-        elif args.minimize:
-            triage.minimize_corpus(name, kind=args.kind, corpus=args.corpus)
+            if code:
+                raise SystemExit(code)
+        return
+    found = sum(not _campaigns(name, args) for name in names)
     raise SystemExit(1 if found else 0)
 
 

@@ -86,3 +86,11 @@ def test_the_planted_bug_has_its_places(tmp_path: Path) -> None:
     plant.write(copy)
     assert "planted bug" in (copy / "reports.pxi").read_text("utf-8")
     assert "planted bug" not in (machine / "reports.pxi").read_text("utf-8")
+
+
+def test_campaigns_go_on_until_their_time_is_up() -> None:
+    totals = {"lossless fuzzer": {"cpu": 1700.0}, "cutting fuzzer": {"cpu": 1799.0}, "spans fuzzer": {"cpu": 1800.0}}
+    assert run.left(30, "lossless", "fuzzer", totals) == 100
+    assert run.left(30, "cutting", "fuzzer", totals) == 30, "too short a campaign does not read its seeds"
+    assert run.left(30, "spans", "fuzzer", totals) == 0
+    assert run.left(30, "lossless", "fuzzer,address", totals) == 1800
