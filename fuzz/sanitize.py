@@ -51,7 +51,9 @@ def main() -> int:
     loaded = subprocess.run([sys.executable, "-c", where], env=quiet, capture_output=True, text=True, cwd=ROOT)
     if not loaded.stdout.startswith(str(path)):
         raise SystemExit(f"the instrumented core was not the one imported: {loaded.stdout or loaded.stderr}")
-    command = ["-m", "fuzz.leaks"] if what == "leaks" else ["-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    # What is measured there is the plain build's.
+    suite = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not measures", *arguments]
+    command = ["-m", "fuzz.leaks"] if what == "leaks" else suite
     code = subprocess.run([sys.executable, *command], env=env, cwd=ROOT).returncode
     for report in sorted(logs.iterdir()):
         print(report.read_text(encoding="utf-8", errors="replace"))

@@ -310,6 +310,7 @@ print((memory() - before) / len(live))
 """
 
 
+@pytest.mark.measures
 def test_a_live_parser_without_a_record_holds_less_than_2_kib() -> None:
     out = subprocess.run([sys.executable, "-c", LIVE], check=True, capture_output=True, text=True).stdout
     assert 200 < float(out) < 2048

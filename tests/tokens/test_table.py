@@ -378,6 +378,7 @@ def test_the_default_cache_is_the_users_own(small_file: Path, tmp_path: Path, mo
     assert default_cache_dir() == Path("/l/qwenparse")
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("name", real_tokenizers.NAMES)
 def test_a_real_table_comes_from_the_cache_quickly(name: str, tmp_path: Path) -> None:
     file = real_tokenizers.vocabulary_file(name)
