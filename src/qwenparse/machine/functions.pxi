@@ -195,7 +195,7 @@ cdef class _Functions(_Calls):
             self.at_value_start = False
         s = self.i
         while True:
-            j = find_char(self.kind, self.data, s, self.n, 60)
+            j = self._next_candidate(s)
             self.work += j - s + 1
             self.value_bol = blanks_since_newline(self.kind, self.data, self.i, j, self.value_bol)
             self.i = j

@@ -129,7 +129,7 @@ cdef class _JsonCalls(_Functions):
             i += 1
         self.work += i - self.i
         while True:
-            i = find_char(self.kind, self.data, i, self.n, 60)
+            i = self._next_candidate(i)
             self.work += i - self.i + 1
             self.i = i
             self._emit(K_JUNK, self.p, i)

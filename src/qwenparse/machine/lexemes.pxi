@@ -1,21 +1,25 @@
 # Scanning: what stands at a place of the window. Knows no policy and no format rule.
 
 cdef inline int _tag_at(int kind, void* data, Py_ssize_t i) noexcept nogil:
-    """The only tag that can stand at i, where a '<' and at least three more characters are."""
+    """The only tag that can stand at i, by its first two letters, where a '<' and at least three more characters are."""
     cdef Py_UCS4 c = PyUnicode_READ(kind, data, i + 1)
+    cdef Py_UCS4 d
     cdef bint close = c == 47
     if close:
         i += 1
         c = PyUnicode_READ(kind, data, i + 1)
-    if c == 102:
-        return TAG_FN_CLOSE if close else TAG_FN
-    if c == 112:
-        return TAG_PARAM_CLOSE if close else TAG_PARAM
-    if c != 116:
+    if c != 102 and c != 112 and c != 116:
         return NO_TAG
-    if PyUnicode_READ(kind, data, i + 2) == 104:
+    d = PyUnicode_READ(kind, data, i + 2)
+    if c == 116 and d == 104:
         return TAG_THINK_CLOSE if close else TAG_THINK
-    return TAG_CALL_CLOSE if close else TAG_CALL
+    if c == 116 and d == 111:
+        return TAG_CALL_CLOSE if close else TAG_CALL
+    if c == 102 and d == 117:
+        return TAG_FN_CLOSE if close else TAG_FN
+    if c == 112 and d == 97:
+        return TAG_PARAM_CLOSE if close else TAG_PARAM
+    return NO_TAG
 
 
 cdef inline bint _is_blank_or_quote(Py_UCS4 c) noexcept:
@@ -46,6 +50,14 @@ cdef inline bint _plain(str name):
 
 
 cdef class _Lexemes(_State):
+    cdef inline Py_ssize_t _next_candidate(self, Py_ssize_t i) noexcept:
+        """The next '<' from i on at which a tag may stand, or n. All others are text wherever they are."""
+        while True:
+            i = find_char(self.kind, self.data, i, self.n, 60)
+            if self.n - i < 4 or _tag_at(self.kind, self.data, i) != NO_TAG:
+                return i
+            i += 1
+
     cdef int _read_ws(self, Py_ssize_t start, Py_ssize_t* at) noexcept:
         """Moves `at` to the end of the whitespace run that begins at `start`."""
         cdef Py_ssize_t a = at[0]

@@ -8,7 +8,7 @@ cdef class _Sections(_JsonCalls):
         while True:
             i = self.i
             if i < self.n and (skip or self._c(i) != 60):
-                j = find_char(self.kind, self.data, i + skip, self.n, 60)
+                j = self._next_candidate(i + skip)
                 self._text_region(i, j)
                 self.i = i = j
                 skip = False
