@@ -25,7 +25,7 @@ cdef class _Prefix(_IdFeeding):
                 self.gen_prefix = self.tokens.decode(tail)
                 self._input_ids(tail)
                 if self.n_pending:      # what the completion begins with is no part of a character of the prompt
-                    self._input_bytes(NULL, 0, True)
+                    self._input_bytes(<const char*> self.pending, 0, True)
         finally:
             self.mode = mode
             self.record = record
