@@ -18,9 +18,10 @@ from fuzz.build import ROOT, WORK, build
 
 EXCUSE = "# no cover: "
 EXCUSED = {
-    re.compile(r"\s*raise MemoryError$"): "an allocation that fails",
+    re.compile(r"\s*(raise MemoryError|ids\.at = ids\.few)$"): "an allocation that fails",
+    re.compile(r"\s*(PyBuffer_Release|_ids_free|free|self\._fail)\("): "a way out of `try`: C has it twice, one copy with lines",
 }
-NO_CODE = re.compile(r"\S|\s*@|\s+cdef [^=]*\(")
+NO_CODE = re.compile(r"\S|\s*@|\s+cdef [^=]*\(|\s+formats\.State\.")
 """Lines that are not traced in an included file: what runs at import, and the heads of functions."""
 TESTS = ("core", "tokens", "fuzzing", "roundtrip", "adapters/test_sources.py", "test_spec_parser.py")
 """The tests that are about the core; traced, they take some minutes."""

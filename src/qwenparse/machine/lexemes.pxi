@@ -87,7 +87,7 @@ cdef class _Lexemes(_State):
 
     @cython.final
     cdef int _read_tag(self, Lex* x, Py_ssize_t start, bint again, unsigned int mask) noexcept:
-        """Reads the tag at `start`, one of `mask`; `again`: goes on where it stopped."""
+        """Reads the tag at `start`, where a '<' is: one of `mask`; `again`: goes on where it stopped."""
         cdef Py_ssize_t n = self.n
         cdef Py_ssize_t have = n - start
         cdef Py_ssize_t size, m, at, limit
@@ -103,10 +103,6 @@ cdef class _Lexemes(_State):
             x.read = READ_NONE
             x.could = 0
             x.start = x.end = start
-            if have <= 0:
-                return DONE if self.closing else MORE
-            if PyUnicode_READ(kind, data, start) != 60:
-                return DONE
             if have >= 4:
                 first = _tag_at(kind, data, start)
                 if first == NO_TAG or not mask >> first & 1:

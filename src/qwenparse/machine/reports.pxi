@@ -9,8 +9,8 @@ cdef object id_source = Random()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=id_pool.clear)
-    os.register_at_fork(after_in_child=id_source.seed)
+    os.register_at_fork(after_in_child=id_pool.clear)       # no cover: at import
+    os.register_at_fork(after_in_child=id_source.seed)      # no cover: at import
 
 
 cdef str _fresh_id():

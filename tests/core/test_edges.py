@@ -1,0 +1,102 @@
+"""Places that ordinary completions do not reach. What can be compared with the executable specification is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lexemes
+import pytest
+from soak import differs
+
+import qwenparse
+from qwenparse.tokens import TokenTable
+
+FN = "<tool_call>\n<function=sh>\n"
+CALL = FN + "<parameter=cmd>\nls\n</parameter>\n</function>"
+JSON = '<tool_call>\n{"name": "sh", "arguments": '
+TEXTS = {
+    "junk, a newline and blanks longer than a window": FN + "junk\n" + " " * 1100 + "\n</function>\n</tool_call>",
+    "a string longer than max_held as arguments": JSON + '"' + "x" * 200 + '"}\n</tool_call>',
+    "a number that is broken off by a letter": '<tool_call>\n{"id": 12x, "name": "sh"}\n</tool_call>',
+    "a number behind the name that is": '<tool_call>\n{"name": "sh", "id": 1.5x}\n</tool_call>',
+    "a fault in a string with escapes behind it": JSON + '{"a": "\\x \\" \\\\ "}}\n</tool_call>\nok',
+    "a JSON block behind a call, too long without a name": CALL + '\n{"id": "' + "y" * 200 + '"}\n</tool_call>',
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("format", ["qwen3", "qwen3.5"])
+def test_as_specified(text: str, format: str) -> None:
+    for stop in lexemes.STOPS:
+        settings = {"format": format, "tools": None, "start": "content", "max_held": 64}
+        assert not differs(text, stop, settings), (text, stop)
+
+
+@pytest.mark.parametrize("cls", [qwenparse.Parser, qwenparse.DeltaParser])
+def test_a_window_that_was_large_is_given_back(cls: Any) -> None:
+    """64 KB of a JSON block are held until its name comes; then the buffer shrinks, and what follows is read on."""
+    parser = cls("qwen3", start="content")
+    body = '{"arguments": {"a": "' + "z" * 65_536 + '"}, "name": "f"'
+    for at in range(0, len(body), 4096):
+        parser.feed("<tool_call>\n" + body[:4096] if at == 0 else body[at : at + 4096])
+    parser.feed("}\n</tool_ca")
+    parser.feed("ll>\nDone.")
+    parser.close(stop="im_end")
+    assert parser.turn.tool_calls[0].arguments == {"a": "z" * 65_536} and parser.turn.content == "Done."
+
+
+def failing() -> str:
+    raise KeyError("no id")
+
+
+def test_an_exception_at_the_end_of_a_turn_and_among_ids() -> None:
+    """The call is certain only when the input ends; the turn is then half read."""
+    table = TokenTable.from_ranks({bytes([b]): b for b in range(256)}, {"<tool_call>": 256})
+    parser = qwenparse.Parser("qwen3.5", start="content", id_factory=failing)
+    parser.feed(FN[:-1])
+    with pytest.raises(KeyError, match="no id"):
+        parser.close()
+    with pytest.raises(RuntimeError, match="half read"):
+        parser.feed("x")
+    parser = qwenparse.Parser("qwen3.5", start="content", id_factory=failing, tokens=table)
+    with pytest.raises(KeyError, match="no id"):
+        parser.feed_ids([256, *CALL.removeprefix("<tool_call>").encode()])
+    with pytest.raises(RuntimeError, match="half read"):
+        parser.feed_ids([120])
+
+
+def test_a_stop_token_in_what_the_prompt_wrote_is_text() -> None:
+    table = TokenTable.from_ranks({bytes([b]): b for b in range(256)}, {"<|im_start|>": 256, "<|endoftext|>": 257})
+    prompt = [256, *b"assistant\nSo: ", 257, *b" and"]
+    parser = qwenparse.Parser.for_prompt(prompt, format="qwen3-coder", tokens=table)
+    parser.feed_ids(list(b" on"))
+    parser.close(stop="im_end")
+    assert parser.gen_prefix == "So: <|endoftext|> and" and parser.turn.content == " on"
+
+
+def test_ids_without_bytes_come_back_with_the_record() -> None:
+    table = TokenTable.from_ranks({bytes([b]): b for b in range(256)}, {"<|im_end|>": 256}, vocab_size=300)
+    parser = qwenparse.Parser("qwen3-coder", tokens=table)
+    parser.feed_ids([*b"Hi ", 290, *b"there", 291, 256])
+    turn = parser.turn
+    again = qwenparse.Turn.from_blob(turn.to_blob())
+    assert [(i.code, i.text, i.start) for i in turn.issues] == [("unknown-token", "290", 3), ("unknown-token", "291", 8)]
+    assert again.issues == turn.issues and again.raw == turn.raw and again == turn
+
+
+def test_settings_of_the_wrong_kind() -> None:
+    with pytest.raises(TypeError, match=r"policy must be a qwenparse\.Policy"):
+        qwenparse.Parser("qwen3", policy={})  # type: ignore[arg-type]
+    with pytest.raises(qwenparse.FormatError, match="tags='bytes'"):
+        qwenparse.Parser("qwen3", tags="bytes")  # type: ignore[arg-type]
+
+
+def test_arrays_that_are_odd() -> None:
+    table = TokenTable.from_ranks({bytes([b]): b for b in range(256)}, {})
+    parser = qwenparse.Parser("qwen3-coder", tokens=table)
+    view = memoryview(bytes(range(97, 105)))[::2]
+    assert "".join(e.raw for e in parser.feed_ids(view)) == "aceg"
+    view.release()
+    with pytest.raises(ValueError, match="released"):
+        parser.feed_ids(view)
+    assert "".join(e.raw for e in parser.feed_ids([104])) == "h"
