@@ -15,7 +15,7 @@ FN = "<tool_call>\n<function=sh>\n"
 CALL = FN + "<parameter=cmd>\nls\n</parameter>\n</function>"
 JSON = '<tool_call>\n{"name": "sh", "arguments": '
 TEXTS = {
-    "junk, a newline and blanks longer than a window": FN + "junk\n" + " " * 1100 + "\n</function>\n</tool_call>",
+    "junk, a newline and blanks longer than a window": FN + "junk\n" + " " * 1100 + "</function>\n</tool_call>",
     "a string longer than max_held as arguments": JSON + '"' + "x" * 200 + '"}\n</tool_call>',
     "a number that is broken off by a letter": '<tool_call>\n{"id": 12x, "name": "sh"}\n</tool_call>',
     "a number behind the name that is": '<tool_call>\n{"name": "sh", "id": 1.5x}\n</tool_call>',
