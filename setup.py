@@ -34,12 +34,15 @@ extensions = [
     Extension(
         f"qwenparse.{name}",
         [f"src/qwenparse/{name}.pyx"],
-        depends=sorted(glob("src/qwenparse/*.pxd") + glob("src/qwenparse/machine/*.pxi")),
+        depends=sorted(headers),
         define_macros=[("CYTHON_TRACE_NOGIL", "1")] if coverage else [],
         extra_compile_args=compile_args,
         extra_link_args=[f for switch in sanitize for f in flags[switch] if "coverage" not in f],
     )
-    for name in ("_events", "_core")
+    for name, headers in (
+        ("_events", ["src/qwenparse/_events.pxd"]),
+        ("_core", glob("src/qwenparse/*.pxd") + glob("src/qwenparse/machine/*.pxi")),
+    )
 ]
 for extension in extensions:
     # Read by the build_ext that setuptools takes from Cython. "src" is where the .pxd files are found.

@@ -328,7 +328,7 @@ def _json(name: str, arguments: dict[str, Any]) -> str:
 
 def corpus(turns: int, *, seed: int = 20261, lookalikes: bool = False, length: int = 1) -> Iterator[Turn]:
     """`turns` turns; the same ones for the same seed, on every Python. `length`: so many times as much prose and code
-    (1: some 300 tokens a turn, 4: some 1,100)."""
+    (1: some 300 tokens a turn, 4: some 1,000)."""
     writer = _Writer(seed, lookalikes, length)
     for number in range(turns):
         yield writer.turn(number)

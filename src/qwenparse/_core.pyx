@@ -140,7 +140,7 @@ cdef class _Machine(_Results):
             self._input(<str> data)
             return self._take()
         elif type(data) is bytes:
-            s = self._piece_of_bytes(<bytes> data)
+            s = self._piece_of(<bytes> data, len(<bytes> data), FED_BYTES)
             if s is not None:
                 kind = self._whole_text(s, FED_BYTES)
                 if kind >= 0:

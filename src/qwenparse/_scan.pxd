@@ -1,6 +1,6 @@
 """Inline C of the scanner: character classes, the next '<', the line state. Knows no policy and no format rule."""
 
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp
 
 cdef extern from "Python.h":
     int PyUnicode_KIND(object)
@@ -63,27 +63,13 @@ cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t
     return _find(<const unsigned int*> data, i, n, <unsigned int> 34, <unsigned int> 92)
 
 
-cdef inline bint _same(const char* a, const char* b, Py_ssize_t size) noexcept nogil:
-    """memcmp for a few bytes: from 8 on as two words that overlap."""
-    cdef unsigned long long x, y
-    if size < 8 or size > 16:
-        return memcmp(a, b, size) == 0
-    memcpy(&x, a, 8)
-    memcpy(&y, b, 8)
-    if x != y:
-        return False
-    memcpy(&x, a + size - 8, 8)
-    memcpy(&y, b + size - 8, 8)
-    return x == y
-
-
 cdef inline bint is_text(int kind, void* data, Py_ssize_t i, const char* text, Py_ssize_t size) noexcept nogil:
     """Whether these `size` ASCII characters stand at i."""
     cdef const unsigned short* u2 = <const unsigned short*> data
     cdef const unsigned int* u4 = <const unsigned int*> data
     cdef Py_ssize_t k
     if kind == 1:
-        return _same(<char*> data + i, text, size)
+        return memcmp(<char*> data + i, text, size) == 0
     for k in range(size):
         if (u2[i + k] if kind == 2 else u4[i + k]) != <unsigned int> text[k]:
             return False

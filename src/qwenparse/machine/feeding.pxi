@@ -83,9 +83,6 @@ cdef class _Feeding(_Window):
         self._may_feed(what)
         return s
 
-    cdef str _piece_of_bytes(self, bytes data):
-        return self._piece_of(data, len(data), FED_BYTES)
-
     cdef int _input_object(self, data) except -1:
         cdef Py_buffer view
         if isinstance(data, str):

@@ -44,6 +44,7 @@ cdef class _IdFeeding(_Feeding):
 
     cdef Py_ssize_t _consume_text(self, const unsigned int* ids, Py_ssize_t count) except -1:
         """Reads ids up to the first that has no bytes or ends the turn, as one piece; says how many."""
+        cdef Row* rows = self.table.rows
         cdef Row* row
         cdef const char* source
         cdef Py_ssize_t k = 0
@@ -58,7 +59,7 @@ cdef class _IdFeeding(_Feeding):
         small[0] = 0
         try:
             for k in range(count):
-                row = &self.table.rows[ids[k]]
+                row = &rows[ids[k]]
                 what = row.kind
                 size = row.size
                 source = row.text
