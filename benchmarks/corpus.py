@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from qwenparse.tokens import Encoder
 
 
+LENGTH = 6
+"""`length` of the turns that are measured."""
+
+
 def _tool(name: str, **properties: dict[str, Any]) -> dict[str, Any]:
     schema = {"type": "object", "properties": properties, "required": list(properties)[:1]}
     return {"type": "function", "function": {"name": name, "description": f"{name} tool", "parameters": schema}}
@@ -328,7 +332,7 @@ def _json(name: str, arguments: dict[str, Any]) -> str:
 
 def corpus(turns: int, *, seed: int = 20261, lookalikes: bool = False, length: int = 1) -> Iterator[Turn]:
     """`turns` turns; the same ones for the same seed, on every Python. `length`: so many times as much prose and code
-    (1: some 300 tokens a turn, 4: some 1,000)."""
+    (1: some 300 tokens a turn; LENGTH: some 1,500, as a model that thinks writes them)."""
     writer = _Writer(seed, lookalikes, length)
     for number in range(turns):
         yield writer.turn(number)

@@ -1,6 +1,6 @@
 """CPU time per token of each way to feed the corpus, beside the floor rows.
 
-    python -m benchmarks.per_token [--turns 200] [--json FILE] [--check]
+    python -m benchmarks.per_token [--turns 50] [--json FILE] [--check]
 
 `--check` exits 1 if a row is over its limit (docs/performance.md).
 """
@@ -21,7 +21,7 @@ from qwenparse import ContentDelta, ReasoningDelta
 from qwenparse.tokens import Encoder, TokenTable
 
 from . import floor
-from .corpus import Turn, corpus
+from .corpus import LENGTH, Turn, corpus
 from .ours import TOOLSET, parser_of
 from .peers_table import text_pieces
 from .timing import cpu_ns, loop_ns
@@ -29,13 +29,9 @@ from .timing import cpu_ns, loop_ns
 Step = Callable[[Any], Any]
 Use = Callable[[Step, Sequence[Any]], Any]
 
-LONG = 4
-"""How many times as long the turns of the rows "long turn" are."""
 LIMITS: dict[str, tuple[str, float]] = {
     "ids, whole turn, dropped": ("floor: list with one event", 0.6),
-    "ids, whole long turn, dropped": ("floor: list with one event", 0.6),
     "text, whole turn, dropped": ("floor: list with one event", 0.25),
-    "text, whole long turn, dropped": ("floor: list with one event", 0.25),
     "ids, one by one, consumed": ("floor: list with one event, consumed", 3.0),
     "text, one by one, dropped": ("floor: list with one event", 4.0),
 }
@@ -71,7 +67,7 @@ def cuts(ids: Sequence[int], low: int, high: int) -> list[list[int]]:
 class Bench:
     """The corpus as text, ids and pieces, and the rows measured on it."""
 
-    def __init__(self, turns: int, seed: int, rounds: int, length: int = 1) -> None:
+    def __init__(self, turns: int, seed: int, rounds: int, length: int = LENGTH) -> None:
         encoders = {name: Encoder(real_tokenizers.tokenizer(name)) for name in real_tokenizers.NAMES}
         self.turns = list(corpus(turns, seed=seed, length=length))
         self.ids = [turn.ids(encoders[turn.vocabulary]) for turn in self.turns]
@@ -131,7 +127,7 @@ class Bench:
         delta = qwenparse.DeltaParser
         flat = [piece for pieces in self.text for piece in pieces if piece]
         below = floor.rows(flat, self.rounds)
-        long = Bench(max(len(self.turns) // LONG, 1), self.seed, self.rounds, LONG)
+        short = Bench(len(self.turns) * LENGTH, self.seed, self.rounds, 1)
         return {
             "floor: call that does nothing": below["nothing"],
             "floor: list with one event": below["listed"],
@@ -144,9 +140,9 @@ class Bench:
             "ids, one by one, deltas dropped": self.row("feed_ids", self.ids, drop, delta),
             "ids, steps of 1-8, dropped": self.row("feed_ids", [cuts(ids, 1, 8) for ids in self.ids], drop),
             "ids, whole turn, dropped": self.whole("feed_ids"),
-            "ids, whole long turn, dropped": long.whole("feed_ids"),
+            "ids, whole short turn, dropped": short.whole("feed_ids"),
             "text, whole turn, dropped": self.whole("feed"),
-            "text, whole long turn, dropped": long.whole("feed"),
+            "text, whole short turn, dropped": short.whole("feed"),
             "ids, 256 streams, dropped": self.interleaved(256),
         }
 
@@ -163,7 +159,7 @@ def over(rows: dict[str, float]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.per_token", description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--turns", type=int, default=50)
     parser.add_argument("--seed", type=int, default=20261)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", type=Path, help="write the rows")

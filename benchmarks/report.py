@@ -1,6 +1,6 @@
 """Measures everything and writes it into docs/performance.md: the table of ways to feed, the table of peers, the picture.
 
-    python -m benchmarks.report [--turns 300] [--out docs]
+    python -m benchmarks.report [--turns 100] [--out docs]
 
 Run it where `python -m benchmarks.peers_install DIR` put the peers. Only what stands between the markers of the page is
 written; exits 1 if a limit or a claim of the page does not hold, after writing what was found.
@@ -79,7 +79,7 @@ def written(page: str, name: str, text: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=300)
+    parser.add_argument("--turns", type=int, default=100)
     parser.add_argument("--seed", type=int, default=20261)
     parser.add_argument("--rounds", type=int, default=9, help="rounds, of which the least counts (9; peers at most 3)")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where performance.md is (docs)")

@@ -25,7 +25,7 @@ from .corpus import TOOLS
 from .per_token import Bench, consume, drop
 from .timing import cpu_ns, loop_ns
 
-TURNS, SEED = 100, 20261
+TURNS, SEED = 50, 20261
 TOOLSET = ToolSet.of(TOOLS)
 PARSERS = {"Parser": qwenparse.Parser, "DeltaParser": qwenparse.DeltaParser}
 XML_HEAD = "<tool_call>\n<function=write_file>\n<parameter={}>\n"

@@ -66,9 +66,9 @@ from qwenparse._json cimport (
     Json, is_json_ws, is_simple_escape, json_copy, json_init, json_step,
 )
 from qwenparse._scan cimport (
-    Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
+    LINE_PLAIN, Line, PyUnicode_DATA, PyUnicode_DecodeUTF8Stateful, PyUnicode_FromKindAndData, PyUnicode_GET_LENGTH,
     PyUnicode_IS_ASCII, PyUnicode_KIND, PyUnicode_New, PyUnicode_READ, PyUnicode_Substring,
-    blanks_since_newline, characters, find_char, find_quote, holds_broken, is_text, is_ws, line_feed,
+    blanks_since_newline, characters, find_char, find_quote, holds, holds_broken, is_text, is_ws, line_feed,
     line_reset, name_end,
 )
 

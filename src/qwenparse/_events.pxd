@@ -9,7 +9,6 @@ cdef class Event:
     cdef Py_ssize_t number
     cdef object value
     cdef object extra
-    cdef tuple _key(self)
 
 
 @cython.final

@@ -6,6 +6,10 @@
 cimport cython
 
 
+cdef tuple _key(Event e):
+    return e.raw, e.start, e.number, e.value
+
+
 # All fields live in the base, so that every event class has one size and the freelist of the base serves all.
 @cython.freelist(64)
 @cython.no_gc
@@ -17,21 +21,17 @@ cdef class Event:
     def __init__(self):
         raise TypeError("an event is made as one of the classes below Event")
 
-
     @property
     def end(self):
         return self.start + len(self.raw)
 
-    cdef tuple _key(self):
-        return (self.raw, self.start, self.number, self.value)
-
     def __eq__(self, other):
         if type(self) is not type(other):
             return NotImplemented
-        return self._key() == (<Event> other)._key()
+        return _key(self) == _key(other)
 
     def __hash__(self):
-        return hash((type(self).__name__, self._key()))
+        return hash((type(self).__name__, _key(self)))
 
     def __repr__(self):
         fields = [f"{n}={getattr(self, n)!r}" for n in type(self).__match_args__]

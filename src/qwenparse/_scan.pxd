@@ -1,6 +1,6 @@
 """Inline C of the scanner: character classes, the next '<', the line state. Knows no policy and no format rule."""
 
-from libc.string cimport memchr, memcmp
+from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from "Python.h":
     int PyUnicode_KIND(object)
@@ -12,6 +12,21 @@ cdef extern from "Python.h":
     object PyUnicode_FromKindAndData(int kind, const void* data, Py_ssize_t size)
     object PyUnicode_Substring(object, Py_ssize_t start, Py_ssize_t end)
     object PyUnicode_DecodeUTF8Stateful(const char* s, Py_ssize_t size, const char* errors, Py_ssize_t* consumed)
+
+cdef extern from *:
+    """
+    /* Which byte in memory order is the first that is not 0, of eight that are 0 or 1. */
+    static CYTHON_INLINE int qwenparse_first_byte(unsigned long long some) {
+    #if defined(__GNUC__) && PY_LITTLE_ENDIAN
+        return __builtin_ctzll(some) >> 3;
+    #else
+        int k = 0;
+        while (!((unsigned char *) &some)[k]) k++;
+        return k;
+    #endif
+    }
+    """
+    int first_byte "qwenparse_first_byte" (unsigned long long) noexcept nogil
 
 
 cdef inline bint is_ws(Py_UCS4 c) noexcept nogil:
@@ -27,14 +42,18 @@ ctypedef fused Unit:
 
 cdef inline Py_ssize_t _find(const Unit* text, Py_ssize_t i, Py_ssize_t n, Unit a, Unit b) noexcept nogil:
     """Index of the first `a` or `b` in [i, n), or n."""
-    cdef Unit hit
+    cdef unsigned char hits[16]
+    cdef unsigned long long some
     cdef int k
     while n - i >= 16:
-        hit = 0
         for k in range(16):         # no way out of it: a compiler makes it vectors
-            hit |= (text[i + k] == a) | (text[i + k] == b)
-        if hit:
-            break
+            hits[k] = (text[i + k] == a) | (text[i + k] == b)
+        memcpy(&some, hits, 8)
+        if some:
+            return i + first_byte(some)
+        memcpy(&some, hits + 8, 8)
+        if some:
+            return i + 8 + first_byte(some)
         i += 16
     while i < n and text[i] != a and text[i] != b:
         i += 1
@@ -52,6 +71,13 @@ cdef inline Py_ssize_t find_char(int kind, void* data, Py_ssize_t i, Py_ssize_t 
     if kind == 2:
         return _find(<const unsigned short*> data, i, n, <unsigned short> c, <unsigned short> c)
     return _find(<const unsigned int*> data, i, n, <unsigned int> c, <unsigned int> c)
+
+
+cdef inline bint holds(int kind, void* data, Py_ssize_t n, Py_UCS4 c) noexcept nogil:
+    """Whether `c`, which is ASCII, is among the first n characters."""
+    if kind == 1:
+        return memchr(data, <int> c, n) != NULL
+    return find_char(kind, data, 0, n, c) < n
 
 
 cdef inline Py_ssize_t find_quote(int kind, void* data, Py_ssize_t i, Py_ssize_t n) noexcept nogil:

@@ -101,6 +101,8 @@ def test_the_table_is_judged() -> None:
         "qwenparse is right on 99.90% of the XML turns",
         "the adapter of peer is right on no XML turn: it is broken, not the parser",
     ]
+    assert judge([row("qwenparse", 90), row("mlx-lm", 900)]) == []
+    assert judge([row("qwenparse", 90), row("mlx-lm", 890)]) == ["mlx-lm takes 9.9 times as long as qwenparse (XML), not 10"]
     text = table([row("qwenparse", 1234.5)], {"vLLM": "not here"})
     assert "| 1,234" in text and "100.0%" in text and "missing: vLLM: not here" in text
 

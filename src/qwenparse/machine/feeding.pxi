@@ -163,6 +163,7 @@ cdef class _Feeding(_Window):
             return 0
         return self._finish(stop, IM_END if stop == "im_end" else ENDOFTEXT if text is None else text)
 
+    @cython.final
     cdef int _whole_text(self, str s, int what) noexcept:
         """The kind of region that s is as a whole, if nothing is held or pending; -1: read it the long way.
 
@@ -180,9 +181,10 @@ cdef class _Feeding(_Window):
         if self.state <= S_CONTENT:
             if self.over or not self._has_text() or is_ws(last):
                 return -1
-            if find_char(kind, data, 0, size, 60) != size or (kind >= 2 and holds_broken(kind, data, size)):
+            if holds(kind, data, size, 60) or (kind >= 2 and holds_broken(kind, data, size)):
                 return -1
-            line_feed(&self.line, kind, data, 0, size)
+            if self.line.bol or self.line.phase != LINE_PLAIN or holds(kind, data, size, 10):
+                line_feed(&self.line, kind, data, 0, size)
             self.run = 0
             self.stray_ok = False
             return self._text_kind()
@@ -202,7 +204,7 @@ cdef class _Feeding(_Window):
             return K_JSON_ARGS
         if self.state != S_VALUE or self.discard or self.at_value_start or last == 10:
             return -1
-        if find_char(kind, data, 0, size, 60) != size or (kind >= 2 and holds_broken(kind, data, size)):
+        if holds(kind, data, size, 60) or (kind >= 2 and holds_broken(kind, data, size)):
             return -1
         self.value_bol = blanks_since_newline(kind, data, 0, size, self.value_bol)
         return K_VALUE
@@ -218,6 +220,7 @@ cdef class _Feeding(_Window):
             d.calls = (_text_event(s, kind, start, self.call),)
         return d
 
+    @cython.final
     cdef object _whole(self, str s, int kind):
         """What `feed` returns for a piece that is one region."""
         cdef Py_ssize_t start = self.emitted

@@ -156,7 +156,7 @@ cdef class _Window(_Sections):
                 end -= 1
             if end == 0 or size - end > LITTLE:
                 return False
-        if find_char(kind, data, 0, size, 60) != size or (kind >= 2 and holds_broken(kind, data, size)):
+        if holds(kind, data, size, 60) or (kind >= 2 and holds_broken(kind, data, size)):
             return False
         self.work += size
         text = s if end == size else PyUnicode_Substring(s, 0, end)
@@ -227,6 +227,8 @@ cdef class _Window(_Sections):
         self.kind = 4
         self.data = self.buffer
         self.n = left
+        if cut == 0:
+            return 0
         self.base += cut
         self.p = 0
         self.t -= cut
