@@ -68,6 +68,13 @@ cdef inline Py_ssize_t find_char(int kind, void* data, Py_ssize_t i, Py_ssize_t 
     if kind == 1:
         hit = memchr(<char*> data + i, <int> c, n - i)
         return n if hit == NULL else <Py_ssize_t> (<char*> hit - <char*> data)
+    hit = memchr(<char*> data + i * kind, <int> c, (n - i) * kind)
+    if hit == NULL:
+        return n
+    i = (<char*> hit - <char*> data) >> (kind >> 1)
+    if PyUnicode_READ(kind, data, i) == c:
+        return i
+    # A byte of another character: text in some scripts is full of them.
     if kind == 2:
         return _find(<const unsigned short*> data, i, n, <unsigned short> c, <unsigned short> c)
     return _find(<const unsigned int*> data, i, n, <unsigned int> c, <unsigned int> c)
@@ -151,9 +158,17 @@ cdef inline bint _holds_broken(const Unit* text, Py_ssize_t n) noexcept nogil:
 
 cdef inline bint holds_broken(int kind, void* data, Py_ssize_t n) noexcept nogil:
     """Whether an undecodable byte (PEP 383) is among the characters. Kind 1 cannot hold one."""
+    cdef const void* hit
+    cdef Py_ssize_t i
+    if kind == 1:
+        return False
+    hit = memchr(data, 0xDC, n * kind)      # most texts hold no such byte at all
+    if hit == NULL:
+        return False
+    i = (<char*> hit - <char*> data) >> (kind >> 1)
     if kind == 2:
-        return _holds_broken(<const unsigned short*> data, n)
-    return kind == 4 and _holds_broken(<const unsigned int*> data, n)
+        return _holds_broken(<const unsigned short*> data + i, n - i)
+    return _holds_broken(<const unsigned int*> data + i, n - i)
 
 
 # The line a section is in: whether only blanks stand before this place, and whether a code fence is open.

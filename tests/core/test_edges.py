@@ -32,6 +32,30 @@ def test_as_specified(text: str, format: str) -> None:
         assert not differs(text, stop, settings), (text, stop)
 
 
+LOOK_ALIKES = [
+    chr(base + other)
+    for base, others in ((0x3C00, (0x41, 0x3C)), (0x0A00, (0x05, 0x0A)), (0x2F00, (0x3C, 0x0A, 0xDC)), (0x0000, (0xDC,)),
+                         (0x1F300, (0x3C, 0x0A, 0xDC)), (0x13C00, (0x41,)), (0x1DC00, (0x41,)), (0xA0000, (0x41,)))
+    for other in others
+]  # fmt: skip
+"""Characters one of whose bytes is that of a '<', a newline or the upper half of an undecodable byte."""
+
+
+@pytest.mark.parametrize("odd", LOOK_ALIKES, ids=ascii)
+@pytest.mark.parametrize("format", ["qwen3", "qwen3.5"])
+def test_a_byte_of_another_character_is_no_tag(odd: str, format: str) -> None:
+    value = f"{odd}a{odd}\n{odd * 40}</b>\n  {odd}"
+    for end in ("", "\udc80", f"\udcff{odd}"):
+        for text in (
+            f"{odd} so\n{odd}\n</think>\n\n{odd}\n```\n{odd}<tool_call>{odd}\n```{odd}{end}",
+            f"{FN}<parameter=cmd>\n{value}{end}\n</parameter>\n</function>\n</tool_call>\n{odd}",
+            f'{JSON}{{"cmd": "{value[:3]}\\n{value[4:44]}\\"{end}"}}}}\n</tool_call>{odd}\n<{odd}',
+        ):
+            odd_turn, plain = (qwenparse.parse(t, format, stop="im_end") for t in (text, text.replace(odd, "x")))
+            assert odd_turn.spans == plain.spans and odd_turn.issues == plain.issues, text
+            assert end or not differs(text, "im_end", {"format": format, "tools": None, "start": None}), text
+
+
 @pytest.mark.parametrize("cls", [qwenparse.Parser, qwenparse.DeltaParser])
 def test_a_window_that_was_large_is_given_back(cls: Any) -> None:
     """64 KB of a JSON block are held until its name comes; then the buffer shrinks, and what follows is read on."""

@@ -181,7 +181,7 @@ cdef class _Feeding(_Window):
         if self.state <= S_CONTENT:
             if self.over or not self._has_text() or is_ws(last):
                 return -1
-            if holds(kind, data, size, 60) or (kind >= 2 and holds_broken(kind, data, size)):
+            if holds(kind, data, size, 60) or holds_broken(kind, data, size):
                 return -1
             if self.line.bol or self.line.phase != LINE_PLAIN or holds(kind, data, size, 10):
                 line_feed(&self.line, kind, data, 0, size)
@@ -196,7 +196,7 @@ cdef class _Feeding(_Window):
             while m + 1 < size and PyUnicode_READ(kind, data, m) == 92 \
                     and is_simple_escape(PyUnicode_READ(kind, data, m + 1)):
                 m = find_quote(kind, data, m + 2, size)
-            if m < size or (kind >= 2 and holds_broken(kind, data, size)):
+            if m < size or holds_broken(kind, data, size):
                 return -1
             self.j_start -= size
             self.j_val -= size
@@ -204,7 +204,7 @@ cdef class _Feeding(_Window):
             return K_JSON_ARGS
         if self.state != S_VALUE or self.discard or self.at_value_start or last == 10:
             return -1
-        if holds(kind, data, size, 60) or (kind >= 2 and holds_broken(kind, data, size)):
+        if holds(kind, data, size, 60) or holds_broken(kind, data, size):
             return -1
         self.value_bol = blanks_since_newline(kind, data, 0, size, self.value_bol)
         return K_VALUE

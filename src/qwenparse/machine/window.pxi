@@ -108,7 +108,7 @@ cdef class _Window(_Sections):
         cdef Py_ssize_t size = PyUnicode_GET_LENGTH(s)
         cdef int kind = PyUnicode_KIND(s)
         self.turn_cache = None
-        if kind >= 2 and holds_broken(kind, PyUnicode_DATA(s), size):
+        if holds_broken(kind, PyUnicode_DATA(s), size):
             self._find_broken(s)
         else:
             self.broken_before = False
@@ -156,7 +156,7 @@ cdef class _Window(_Sections):
                 end -= 1
             if end == 0 or size - end > LITTLE:
                 return False
-        if holds(kind, data, size, 60) or (kind >= 2 and holds_broken(kind, data, size)):
+        if holds(kind, data, size, 60) or holds_broken(kind, data, size):
             return False
         self.work += size
         text = s if end == size else PyUnicode_Substring(s, 0, end)
