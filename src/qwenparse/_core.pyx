@@ -26,7 +26,7 @@ It is one file to C, so a call from one to another costs what a call costs.
 Scanning. `_run` works on a *window*: the piece that was fed, or, if something was held, `buffer` (what was held, then
 the piece). In it [p, t) is text that is certain and not reported yet, [t, i) is whitespace (and closers behind a call)
 that may turn out to be layout, and i is the next character. Between '<'s there is nothing to decide, so each `_run_*`
-jumps from one '<' to the next. In text, in values and behind a call it asks its `_decide_*`; elsewhere the tag says it.
+jumps from one '<' to the next, or to where a JSON block stops, and asks its `_decide_*` what that is.
 
 Deciding. A candidate is up to four lexemes, read on demand and in order: the tag at i (`tag`), whitespace (`ws`), the
 tag behind it (`tag2`), whitespace (`ws2`). `_decide_*` look at the state, at these and at nothing else; they change

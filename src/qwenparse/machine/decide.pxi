@@ -22,6 +22,14 @@ cdef enum:
     A_WRAPPER_CLOSE = 16
     A_BLOCK = 17
     A_CUT_TAG = 18
+    A_FUNCTION_CLOSE = 19
+    A_PARAMETER = 20
+    A_PARAMETER_FUSED = 21
+    A_PARAMETER_UNCLOSED = 22
+    A_PARAMETER_MALFORMED = 23
+    A_PARAMETER_NAMELESS = 24
+    A_LAST_BRACE = 25
+    A_BROKEN = 26
 
 
 cdef class _Decisions(_JsonBlock):
@@ -133,6 +141,23 @@ cdef class _Decisions(_JsonBlock):
             return A_TEXT
         return A_CUT_CALL if self.closing else A_HOLD
 
+    cdef int _decide_json_stop(self, int point) except -1:
+        """The block stops at i, before its last brace: at a fault, or where the window ends."""
+        cdef bint more = point == JP_MORE
+        cdef Py_ssize_t end = self.j_at if self.json.state in (J_ZERO, J_INT, J_FRAC, J_EXP) else self.j_end
+        # arguments is closed and a member has just ended: only the brace is missing
+        cdef bint whole = self.j_args_closed and self.json.depth == 1 and self.j_at - end <= WINDOW + 1 and (
+            self.json.state == J_AFTER or (more and end == self.j_at))
+        if more:
+            return A_HOLD if not self.closing else A_LAST_BRACE if whole and self.ended else A_CUT_CALL
+        if not whole or self._c(self.i) != 60:
+            return A_BROKEN
+        if self._tag_here(B_CALL | B_CALL_CLOSE) == MORE:
+            return A_HOLD
+        if self.tag.tag != NO_TAG or (self.tag.could and self.ended):
+            return A_LAST_BRACE
+        return A_CUT_TAG if self.tag.could else A_BROKEN
+
     cdef int _decide_block(self) except -1:
         """What comes behind a call: the end of its wrapper, a further block, or neither."""
         cdef int r
@@ -168,6 +193,35 @@ cdef class _Decisions(_JsonBlock):
             r = self._decide_json(self.i, self.from_reasoning)
             return A_LEAVE if r == A_TEXT else r
         return A_LEAVE
+
+    cdef int _decide_function(self) except -1:
+        """The '<' at i, between parameters."""
+        cdef int r = self._tag_here(B_PARAM | B_FN_CLOSE | B_CALL_CLOSE | B_CALL | B_FN)
+        cdef int t = self.tag.tag
+        if r == MORE and t != TAG_FN:
+            return A_HOLD
+        if t == TAG_FN_CLOSE:
+            return A_FUNCTION_CLOSE
+        if t == TAG_CALL_CLOSE or t == TAG_CALL or t == TAG_FN:
+            return A_LEAVE
+        if t == TAG_PARAM and self.tag.read != READ_OPEN:
+            return self._decide_parameter()
+        return A_CUT_TAG if self.tag.could or t == TAG_PARAM else A_TEXT
+
+    cdef int _decide_parameter(self) except -1:
+        """The <parameter= at i, whole or broken off; its name is known then."""
+        cdef Py_ssize_t b = self._name_ends(&self.tag)
+        cdef bint fused = b < self.tag.end and self._c(b) == 61
+        cdef str name = self._name_before(&self.tag, b)
+        if not name:
+            return A_PARAMETER_MALFORMED if fused else A_PARAMETER_NAMELESS
+        if self.tag.read == READ_WHOLE:
+            return A_PARAMETER if self._is_parameter(name) or _plain(name) else A_PARAMETER_MALFORMED
+        if not self._is_parameter(name) or not _plain(name):
+            return A_PARAMETER_MALFORMED
+        if fused:
+            return A_PARAMETER_FUSED
+        return A_PARAMETER_UNCLOSED if self._c(b) == 10 or self._c(b) == 13 else A_PARAMETER_MALFORMED
 
     cdef int _decide_value(self) except -1:
         """The '<' at i, inside a value."""

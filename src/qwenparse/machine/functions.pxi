@@ -24,7 +24,7 @@ cdef class _Functions(_Calls):
     cdef int _run_function(self) except -1:
         cdef Py_ssize_t i, j
         cdef Py_UCS4 c
-        cdef int t
+        cdef int a
         while True:
             i = self.i
             if i == self.n:
@@ -41,26 +41,25 @@ cdef class _Functions(_Calls):
                 self.p = i
             self.newline = False
             if c == 60:
-                if self._tag_here(B_PARAM | B_FN_CLOSE | B_CALL_CLOSE | B_CALL | B_FN) == MORE \
-                        and self.tag.tag != TAG_FN:
+                a = self._decide_function()
+                if a == A_HOLD:
                     return MORE
-                t = self.tag.tag
-                if t == TAG_FN_CLOSE:
+                if a == A_CUT_TAG:
+                    return self._end_function()
+                if a == A_FUNCTION_CLOSE:
                     self._emit(K_FN_CLOSE, i, self.tag.end)
                     self.i = self.tag.end
                     self._end_call(True)
                     self._enter_block()
                     return DONE
-                if t == TAG_CALL_CLOSE or t == TAG_CALL or t == TAG_FN:
+                if a == A_LEAVE:
                     self._call_issue("missing-function-close")
                     self._end_call(True)
                     self._enter_block()
                     return DONE
-                if t == TAG_PARAM and self.tag.read != READ_OPEN:
-                    self._parameter()
+                if a != A_TEXT:
+                    self._parameter(a)
                     return DONE
-                if self.tag.could or t == TAG_PARAM:            # half a tag, and nothing more will come
-                    return self._end_function()
                 self.stages = 0
             if not self.junk:
                 self.junk = True
@@ -114,66 +113,45 @@ cdef class _Functions(_Calls):
         self.p = self.t = self.i = self.n
         return self._cut(not half and not self.unclosed_params and (self.ended or self.closed_params > 0))
 
-    cdef int _parameter(self) except -1:
-        """The <parameter= at i, whole or broken off."""
+    cdef int _parameter(self, int action) except -1:
+        """The <parameter= at i, as `_decide_parameter` said."""
         cdef Py_ssize_t i = self.i
-        cdef Py_ssize_t a = i + TAG_LEN[TAG_PARAM]
+        cdef Py_ssize_t a = i + TAG_LEN[TAG_PARAM]      # the NAME is [a, b), and the tag ends at e
+        cdef Py_ssize_t b = self._name_ends(&self.tag)
         cdef Py_ssize_t e = self.tag.end
-        cdef bint whole = self.tag.read == READ_WHOLE
-        cdef Py_ssize_t b = e - 1 if whole else e
-        cdef bint quoted = False
-        cdef str written = self._slice(a, b)
-        cdef str name = _clean_name(written, &quoted)
-        cdef Py_ssize_t equal
-        cdef str word
-        cdef str code = "malformed-parameter"
-        self.discard = False
-        if whole and name and (self._is_parameter(name) or _plain(name)):
+        cdef str name = <str> self.name
+        if action == A_PARAMETER_NAMELESS or action == A_PARAMETER_MALFORMED:
+            b = e - 1 if self.tag.read == READ_WHOLE else e
+            self._call_issue("nameless-parameter" if action == A_PARAMETER_NAMELESS else "malformed-parameter", a, b)
             self._emit(K_PARAM_OPEN, i, a)
-            self._start_arg(name, a, b)
-            if quoted:
-                self._call_issue("quoted-name", a, b)
-            if self.params is not None and name not in self.params:
-                self._call_issue("undeclared-parameter", a, b)
-            self._emit(K_PARAM_OPEN_END, b, e)
-            return self._begin_value(name, e, True)
-        if not whole:
-            equal = written.find("=")
-            if equal >= 0:
-                word = _clean_name(written[:equal], &quoted)
-                if word and self._is_parameter(word) and _plain(word):
-                    name = word
-                    self._emit(K_PARAM_OPEN, i, a)
-                    self._start_arg(name, a, a + equal)
-                    self._call_issue("fused-parameter", a, b)
-                    if quoted:
-                        self._call_issue("quoted-name", a, a + equal)
-                    self._emit(K_PARAM_OPEN_END, a + equal, a + equal + 1)
-                    return self._begin_value(name, a + equal + 1, True)
-            elif name and self._c(e) in (10, 13) and self._is_parameter(name) and _plain(name):
-                self._emit(K_PARAM_OPEN, i, a)
-                self._start_arg(name, a, b)
-                self._call_issue("unclosed-parameter-tag", a, b)
-                if quoted:
-                    self._call_issue("quoted-name", a, b)
-                return self._begin_value(name, e, True)
-        if not name:
-            code = "nameless-parameter"
-        self._call_issue(code, a, b)
+            self.discard = True
+            e = b + 1 if self._c(b) == 62 else b
+            self._emit(K_JUNK, a, e)
+            return self._begin_value(None, e)
+        self.discard = False
+        if action == A_PARAMETER_FUSED:
+            e = b + 1
         self._emit(K_PARAM_OPEN, i, a)
-        self.discard = True
-        if self._c(b) == 62:
-            b += 1
-        self._emit(K_JUNK, a, b)
-        return self._begin_value(None, b, False)
+        self._start_arg(name, a, b)
+        if action == A_PARAMETER_FUSED:
+            self._call_issue("fused-parameter", a, self.tag.end)
+        elif action == A_PARAMETER_UNCLOSED:
+            self._call_issue("unclosed-parameter-tag", a, b)
+        if self.quoted:
+            self._call_issue("quoted-name", a, b)
+        if self.params is not None and name not in self.params:
+            self._call_issue("undeclared-parameter", a, b)
+        self._emit(K_PARAM_OPEN_END, b, e)
+        return self._begin_value(name, e)
 
-    cdef int _begin_value(self, str name, Py_ssize_t at, bint framed) except -1:
+    cdef int _begin_value(self, str name, Py_ssize_t at) except -1:
+        """The value at `at`; without a name it is discarded."""
         if name is not None:
             if self.given is None:
                 self.given = set()
             self.given.add(name)
         self.state = S_VALUE
-        self.at_value_start = framed
+        self.at_value_start = name is not None
         self.value_bol = True
         self.stages = 0
         self.p = self.t = self.i = at

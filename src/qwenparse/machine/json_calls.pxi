@@ -31,8 +31,7 @@ cdef class _JsonCalls(_Functions):
         return self._introduce(name, False)
 
     cdef int _run_json(self) except -1:
-        cdef int point
-        cdef bint after
+        cdef int point, a
         while True:
             point = self._json_read(False)
             if point == JP_NAME:
@@ -68,43 +67,32 @@ cdef class _JsonCalls(_Functions):
                 self._enter_block()
                 return DONE
             else:
-                # Only the last brace is missing: arguments is closed and a member has just ended.
-                if self.json.state in (J_ZERO, J_INT, J_FRAC, J_EXP):
-                    self.j_end = self.j_at
-                after = self.j_args_closed and self.json.depth == 1 and self.j_at - self.j_end <= WINDOW + 1 and (
-                    self.json.state == J_AFTER or (point == JP_MORE and self.j_end == self.j_at))
                 self._json_flush(self.j_at, self._json_kind())
                 self.i = self.t = self.p
-                if point == JP_MORE:
-                    if not self.closing:
-                        return MORE
-                    if after and self.ended:
-                        return self._json_forgiven()
-                    return self._cut(self.j_args_closed)
-                if after and self._c(self.i) == 60:
-                    if self._tag_here(B_CALL | B_CALL_CLOSE) == MORE:
-                        return MORE
-                    if self.tag.tag != NO_TAG or (self.tag.could and self.ended):
-                        return self._json_forgiven()
-                    if self.tag.could:
-                        self._call_issue("cut-tag", self.i, self.n)
-                        self._emit(K_JUNK, self.i, self.n)
-                        self.p = self.t = self.i = self.n
-                        return self._cut(True)
-                self._broken_json()
-                self._end_arg(False)
-                self._end_call(False)
-                self.in_string = self.json.state in (J_STRING, J_ESCAPE, J_HEX) and self.json.depth > 0
-                self.escaped = False
-                self.j_text = None
-                self.state = S_BROKEN
-                self.stages = 0
-                return DONE
+                a = self._decide_json_stop(point)
+                return MORE if a == A_HOLD else self._stop_json(a)
 
-    cdef int _json_forgiven(self) except -1:
+    cdef int _stop_json(self, int action) except -1:
+        """The call ends at i before its last brace."""
+        if action == A_CUT_CALL:
+            return self._cut(self.j_args_closed)
+        if action == A_CUT_TAG:
+            self._call_issue("cut-tag", self.i, self.n)
+            self._emit(K_JUNK, self.i, self.n)
+            self.p = self.t = self.i = self.n
+            return self._cut(True)
         self._broken_json()
-        self._end_call(True)
-        self._enter_block()
+        if action == A_LAST_BRACE:
+            self._end_call(True)
+            self._enter_block()
+            return DONE
+        self._end_arg(False)
+        self._end_call(False)
+        self.in_string = self.json.state in (J_STRING, J_ESCAPE, J_HEX) and self.json.depth > 0
+        self.escaped = False
+        self.j_text = None
+        self.state = S_BROKEN
+        self.stages = 0
         return DONE
 
     cdef int _broken_json(self) except -1:

@@ -195,7 +195,16 @@ cdef class _Lexemes(_State):
             self.ws2 = self.tag2.end
         return self._read_ws(self.tag2.end, &self.ws2)
 
-    cdef str _name_of(self, Lex* x):
+    cdef Py_ssize_t _name_ends(self, Lex* x) noexcept:
+        """The end of the NAME: the '>', or if the tag broke off the '=' in it, or where it broke off."""
+        if x.read == READ_WHOLE:
+            return x.end - 1
+        return find_char(self.kind, self.data, x.start + TAG_LEN[x.tag], x.end, 61)
+
+    cdef str _name_before(self, Lex* x, Py_ssize_t end):
         if self.name is None:
-            self.name = _clean_name(self._slice(x.start + TAG_LEN[x.tag], x.end - 1), &self.quoted)
+            self.name = _clean_name(self._slice(x.start + TAG_LEN[x.tag], end), &self.quoted)
         return <str> self.name
+
+    cdef str _name_of(self, Lex* x):
+        return self._name_before(x, x.end - 1)
