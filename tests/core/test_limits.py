@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -170,7 +171,13 @@ def test_one_parser_shared_by_threads_reads_a_piece_or_refuses_it() -> None:
                 continue
             read.append(1)
 
-    threads = [threading.Thread(target=run) for _ in range(4)]
+    def look() -> None:
+        for _ in range(300):
+            for ask in (parser.copy, lambda: (parser.held, parser.held_bytes, parser.position), lambda: parser.turn):
+                with contextlib.suppress(RuntimeError):
+                    ask()
+
+    threads = [threading.Thread(target=target) for target in (run, run, run, run, look)]
     for thread in threads:
         thread.start()
     for thread in threads:
