@@ -10,6 +10,8 @@ fails where an adapter costs more than twice its floor. vLLM and SGLang run from
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -142,13 +144,19 @@ ROWS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 }
 
 
+HOSTS = contextlib.ExitStack()
+"""What keeps the hosts' modules importable while the rows are measured."""
+atexit.register(HOSTS.close)
+
+
 def hosts() -> None:
     """Adds the rows of vLLM and SGLang."""
     import host_sources
     from adapters import test_sglang, test_vllm  # type: ignore[import-not-found,unused-ignore]
 
     root = host_sources.source("vllm", test_vllm.VERSION, test_vllm.FILES)
-    v = host_sources.load(root, "vllm", test_vllm.REAL, test_vllm.GIVEN)["vllm.entrypoints.generate.base.protocol"]
+    modules = HOSTS.enter_context(host_sources.loaded(root, "vllm", test_vllm.REAL, test_vllm.GIVEN))
+    v = modules["vllm.entrypoints.generate.base.protocol"]
     import qwenparse.adapters.vllm as vllm_plugin
 
     tokenizer = test_vllm.TOKENIZER
@@ -180,7 +188,7 @@ def hosts() -> None:
     )
 
     root = host_sources.source("sglang", test_sglang.VERSION, test_sglang.FILES)
-    modules = host_sources.load(root, "sglang", test_sglang.REAL, test_sglang.GIVEN)
+    modules = HOSTS.enter_context(host_sources.loaded(root, "sglang", test_sglang.REAL, test_sglang.GIVEN))
     types = modules["sglang.srt.function_call.core_types"]
     thought = modules["sglang.srt.parser.reasoning_parser"].StreamingParseResult
     import qwenparse.adapters.sglang as sglang_plugin

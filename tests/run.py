@@ -93,6 +93,7 @@ def main() -> None:
     run(python, "-m", "pytest", "-q", "-n", str(os.cpu_count() or 1), *only, *args.pytest)
     if args.ci:
         run(python, "-m", "ruff", "check", "src", "tests", "benchmarks", "fuzz", "setup.py")
+        benchmarks(python)
         wheel(python)
         for other in pythons():
             core_tests(other)
@@ -115,6 +116,13 @@ def wheel(python: Path) -> None:
     plain = environment("wheel")
     run(plain, "-m", "pip", "install", "-q", "--force-reinstall", "--no-index", built)
     run(plain, "-m", "qwenparse", "compare", stdout=subprocess.DEVNULL)
+
+
+def benchmarks(python: Path) -> None:
+    """Every benchmark runs once, nothing is timed: they are to be there when somebody asks."""
+    run(python, "-m", "pip", "install", "-q", "-e", ".[bench]")
+    run(python, "-m", "pytest", "-q", "benchmarks", "--benchmark-disable", "-k", "not growth and not twice_its_floor")
+    run(python, "-m", "benchmarks.per_token", "--turns", "2", "--rounds", "1", env={**os.environ, "PYTHONPATH": "tests"})
 
 
 def fuzzing(python: Path) -> None:
