@@ -237,6 +237,8 @@ GROWING: dict[str, Callable[[int], str]] = {
     "text of half tags": lambda n: "<tool_c" * (n // 7),
     "text of calls' openers": lambda n: "<tool_call>\n" * (n // 12),
     "closers in an argument": lambda n: value("</parameter> " * (n // 13)),
+    "characters with the bytes of '<' and newline": lambda n: "\u3c0a" * n,
+    "such characters in an argument": lambda n: value("\u3c0a" * n),
     "broken bytes": lambda n: "\udcff a" * (n // 3),
     "stray closers": lambda n: value("x") + "</tool_call>" * (n // 12),
     "late closers": lambda n: "a</think>" * (n // 9),
