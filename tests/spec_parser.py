@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections import namedtuple
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import groupby
+from itertools import pairwise
 from typing import Any
 
 from qwenparse import ToolSet
@@ -20,6 +20,7 @@ from qwenparse.formats import ENDOFTEXT, IM_END, Policy, get_format
 
 THINK, UNTHINK, OPEN, CLOSE = "<think>", "</think>", "<tool_call>", "</tool_call>"
 FN, UNFN, PARAM, UNPARAM = "<function=", "</function>", "<parameter=", "</parameter>"
+TAGS = (THINK, UNTHINK, OPEN, CLOSE, FN, UNFN, PARAM, UNPARAM)
 FOLLOWERS = {UNPARAM: (PARAM, UNFN, CLOSE), UNFN: (CLOSE, OPEN, FN), CLOSE: (OPEN,)}  # 7.1, 7.2
 CUT, BLANK_LINE = "the input ends", "\n"  # what may stand in place of a tag
 CLOSED, MALFORMED, MISSING = "closed", "malformed-close", "missing-parameter-close"  # how a value ends, besides CUT
@@ -32,26 +33,32 @@ WS, WINDOW, ENDLESS = " \t\n\r\v\f", 1024, float("inf")
 
 
 def prefixes(*words: str) -> str:
-    """A regex of all proper prefixes of the words, the longest first, the empty one too."""
-    return "|".join(sorted({re.escape(word[:size]) for word in words for size in range(len(word))}, key=len, reverse=True))
+    """A regex of all prefixes of the words, the longest first, the empty one too."""
+    return "|".join(sorted({re.escape(word[:size]) for word in words for size in range(len(word) + 1)}, key=len, reverse=True))
 
 
 NAME = r"[^<>\r\n]{0,256}"
 FUNCTION = f"(?P<fn_open><function=)(?P<name>{NAME})(?P<fn_open_end>>)"
 FUNCTION_CUT = rf"(?:<function={NAME}|{prefixes(FN)})\Z"
-PARAMETER = rf"(?P<param_open><parameter=)(?P<key>{NAME}(?=>)|[^<>\r\n=]{{0,255}}(?==)|{NAME}(?=[\r\n]))(?P<param_open_end>[>=]?)"
+PARAMETER = rf"<parameter=({NAME}(?=>)|[^<>\r\n=]{{0,255}}(?==)|{NAME}(?=[\r\n]))([>=]?)"
 PARAMETER_CUT = rf"(?:<parameter=({NAME})|{prefixes(PARAM)})\Z"
 CLOSER = r"</parameter([^<>\n]{0,32})>"
 CLOSER_CUT = rf"(?:</parameter[^<>\n]{{0,32}}|{prefixes(UNPARAM)})\Z"
-WRAPPER_BEGUN = f"{CLOSE}|{OPEN}|{prefixes(CLOSE, OPEN)}"
 JWS = r"[ \t\n\r]*"
 JSON_OPENER = r"\{[ \t\n\r]{0,1024}(?:" + "|".join(JSON_KEYS) + ")"
 JSON_OPENER_CUT = r"\{[ \t\n\r]{0,1024}(?:" + prefixes(*JSON_KEYS) + r")\Z"
 STRING = r'"[^"\\]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\]*)*'  # control characters are accepted
 TOKEN = rf'[{{}}\[\],:]|{STRING}"|true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?'
 TOKEN_BEGUN = (
-    rf'[{{}}\[\],:]|{STRING}(?:"|\\u[0-9a-fA-F]{{0,3}}|\\)?|t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?'
-    r"|-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:(?<=[0-9])[eE][+-]?[0-9]*)?)?"
+    rf'[{{}}\[\],:]|{STRING}(?:"|\\u[0-9a-fA-F]{{0,3}}|\\)?|-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:(?<=[0-9])[eE][+-]?[0-9]*)?'
+    rf"|{prefixes('-', 'true', 'false', 'null')}"
+)
+QUOTED = r'(?:"[^"\\]*(?:\\[\s\S][^"\\]*)*)?'  # a string up to its closing quote
+FENCE_END = r" {0,3}(?P=mark)(?P=char)*[ \t\r\v\f]*\n"
+UNFENCED = (  # lines that open no fence, and whole fences (6)
+    r"(?:(?! {0,3}(?:`{3,}[^`\n]*\n|~~~)).*\n"
+    r"| {0,3}(?P<mark>(?P<char>[`~])(?P=char){2,})(?!(?P=char)|(?<=`).*`).*\n"
+    rf"(?:(?!{FENCE_END}).*\n)*{FENCE_END})*"
 )
 
 SpecResult = namedtuple("SpecResult", "spans issues calls cut_call reasoning content complete")
@@ -62,11 +69,14 @@ class SpecCall:
     name: str | None = None  # None: the input ended before it was known
     dialect: str = ""
     spans: list[tuple[str, int]] = field(default_factory=list)  # kind and end; in XML those of the opener only
-    issues: set[str] = field(default_factory=set)  # in XML those of the opener only
     args: list[tuple[str | None, str, bool]] = field(default_factory=list)  # key, literal, closed
+    issues: list[tuple[str, int]] = field(default_factory=list)  # code, and where it was decided, if behind the call
     complete: bool = False
     end: float = ENDLESS  # where it was decided that it ends, if the input did not end first
     index: int | None = None
+
+    def note(self, codes: Mapping[str, object], at: int = 0) -> None:
+        self.issues += [(code, at) for code, found in codes.items() if found]
 
 
 def end_of(pattern: str, text: str, i: int) -> int:
@@ -87,37 +97,35 @@ def fits(name: str, declared: Collection[str] | None) -> bool:
     return plain(name) is not None if declared is None else name in declared
 
 
-def read_object(text: str, i: int) -> tuple[list[Any], str, int, int | None]:
+def read_object(text: str, i: int) -> tuple[list[Any], str, int, int]:
     """Of the object at `i` the members (key as written, start and end of the value, whether it closed); how it ends ("closed",
-    "end" of the text, "fault": a code point that no JSON has there); where; and where the string begins that has the fault."""
+    "end" of the text, "fault": a code point that no JSON has there); where; and where a string ends that has the fault."""
     members: list[Any] = []
-    due: list[str] = []  # closing brackets
-    key, want = "", "{"  # `want`: the characters that may come
+    due, key, want = "", "", "{"  # closing brackets; the last key; the characters that may come
     while want:
         i = end_of(JWS, text, i)
-        first, end = text[i : i + 1], end_of(TOKEN_BEGUN, text, i)
-        if first and want == JSON_VALUE and due == ["}"]:
+        first = text[i : i + 1]
+        end = end_of(TOKEN_BEGUN, text, i) if first in want else i
+        if first and want == JSON_VALUE and due == "}":
             members.append([key, i, i, False])
-        if first not in want or not regex(TOKEN).fullmatch(text, i, end):
-            stop = end if first in want else i
-            if members and not members[-1][3]:
-                members[-1][2] = stop
-            return members, "end" if stop == len(text) else "fault", stop, i if first == '"' and stop > i else None
+        if members and not members[-1][3]:
+            members[-1][2] = end
+        if not regex(TOKEN).fullmatch(text, i, end):
+            return members, "end" if end == len(text) else "fault", end, end_of(QUOTED, text, i) if end > i else i
         if first in "{[":
-            due.append("}" if first == "{" else "]")
+            due += "}" if first == "{" else "]"
             want = '"}' if first == "{" else JSON_VALUE + "]"
         elif first in ",:":
             want = '"' if first == "," and due[-1] == "}" else JSON_VALUE
         elif first == '"' and want in ('"', '"}'):
             key, want = text[i:end], ":"
         else:
-            if first in "}]":
-                due.pop()
+            due = due[:-1] if first in "}]" else due
             want = "," + due[-1] if due else ""
-            if due == ["}"]:
-                members[-1][2:] = end, True
+            if due == "}":
+                members[-1][3] = True
         i = end
-    return members, "closed", i, None
+    return members, "closed", i, i
 
 
 def holds_object(text: str) -> bool:
@@ -140,109 +148,88 @@ class _Spec:
         self.ending = {"none": "", "im_end": IM_END}.get(stop, ENDOFTEXT if stop_text is None else stop_text)
         self.text, self.began, self.size = prefix + text, len(prefix), len(prefix + text)
         self.id_tags = id_tags if certain is not None else frozenset()
-        self.certain = {place + self.began for place in certain or ()}
-        self.line_starts = {m.end() for m in re.finditer(r"^[ \t]*(?=<)", self.text, re.M)}
+        ids = {place + self.began for place in certain or ()}
+        found = [(m[0], m.start(), m.end()) for m in re.finditer(rf"{'|'.join(TAGS)}|\n(?=[ \t\r\v\f]{{0,1022}}\n)", self.text)]
+        self.tags = {i: tag for tag, i, end in found if tag not in self.id_tags or i in ids or end <= self.began}
         self.kinds: list[str] = []  # of each character's region
         self.calls: list[SpecCall] = []
-        self.issues: list[tuple[str, SpecCall | None, int]] = []  # code, call, where it was decided, if behind the call
-        self.owed = self.content_seen = False
+        self.turn = SpecCall(end=0)  # has the issues of no call
+        self.place, self.thinking, self.owed = 0, self.start == "reasoning", False
 
     def result(self) -> SpecResult:
-        i = 0
-        while i <= self.size:
-            i = self.section(i)
-        text, kinds = self.text[self.began :], self.kinds[self.began :]
-        spans: list[tuple[str, int, int]] = []
-        end = 0
-        for kind, run in groupby(kinds + ["stop"] * len(self.ending)):
-            spans.append((kind, end, end := end + len(list(run))))
+        while self.place < self.size:
+            self.section()
+        self.turn.note({"unclosed-think": self.thinking}, self.size + 1)
+        text, kinds = self.text[self.began :], self.kinds[self.began :] + ["stop"] * len(self.ending)
+        edges = [i for i, kind in enumerate(kinds) if i == 0 or kind != kinds[i - 1]] + [len(kinds)]
+        spans = [(kinds[start], start, end) for start, end in pairwise(edges)]
         view = {name: "".join(text[a:b] for kind, a, b in spans if kind == name) or None for name in ("think_body", "content")}
         calls = [call for call in self.calls if call.end > self.began]
         for index, call in enumerate(calls):
             call.index = index
-        issues = [(code, call and call.index) for code, call, at in self.issues if max(at, call.end if call else 0) > self.began]
-        complete = {code for code, *_ in self.issues}.isdisjoint(("unclosed-think", "cut-tag", "cut-call"))
+        noted = [(code, call) for call in (self.turn, *self.calls) for code, at in call.issues if max(at, call.end) > self.began]
+        issues = [(code, None if call.name is None else call.index) for code, call in noted]
+        complete = {code for code, _ in issues}.isdisjoint(("unclosed-think", "cut-tag", "cut-call"))
         cut = next((call for call in calls if call.end == ENDLESS and not call.complete), None)
         named = [call for call in calls if call.name is not None]
         return SpecResult(spans, issues, named, cut, view["think_body"], view["content"], complete)
 
     # --------------------------------------------------------------------------------------------- sections (3, 6, 9)
-    def section(self, start: int) -> int:
-        """Read the section at `start` and the structure that ends it; where the next one begins."""
-        self.thinking = self.kinds[-1] == "think_open" if self.kinds else self.start == "reasoning"
-        self.line, self.fence = start, ""
+    def section(self) -> None:
+        """Read a section and the structure that ends it."""
+        start = closers = self.place  # `closers`: the end of the stray closers
         removed: dict[int, str] = {}  # the characters of tags that are removed alone
-        closers = start  # the end of the stray closers
-        for found in regex("<").finditer(self.text, start):
-            i = found.start()
-            tag = self.at(i, THINK, UNTHINK, OPEN, CLOSE, FN, UNFN, UNPARAM)
+        lines = UNFENCED if self.policy.fenced_call == "text" else r"(?:.*\n)*"
+        before = {"always": r"[\s\S]*", "anywhere": f"{lines}.*", "line": rf"{lines}[ \t]*", "never": "(?!)"}
+        bare = "line" if self.policy.bare_function == "declared" and not self.thinking else "never"
+        rules = {FN: bare, OPEN: self.policy.call_in_reasoning if self.thinking else "anywhere"}
+        for i in range(start, self.size):
+            tag = self.tags.get(i, "")
             end = i + len(tag)
             if tag in (CLOSE, UNFN, UNPARAM):
                 if self.calls and i - start <= WINDOW and not self.text[closers:i].strip(WS):
                     removed |= dict.fromkeys(range(i, end), "stray")
-                    self.issue("stray-close", end)
+                    self.calls[-1].note({"stray-close": True}, end)
                     closers = end
             elif tag == UNTHINK and self.thinking:
-                self.emit_section(start, i, removed)
+                self.emit_section(i, removed)
                 self.emit("think_close", end)
-                return end
+                self.thinking = False
+                return
             elif tag == UNTHINK:
                 if self.owed or self.policy.stray_think_close == "drop":
                     removed |= dict.fromkeys(range(i, end), "late_think_close" if self.owed else "stray")
-                self.issues.append(("late-think-close" if self.owed else "stray-think-close", None, end))
+                self.turn.note({"late-think-close": self.owed, "stray-think-close": not self.owed}, end)
                 self.owed = False
-            elif tag == THINK and self.leads(start, i, end):
+            elif tag == THINK and i == self.ws(start) and not self.calls and (start == 0 or start <= self.began < end):  # R8, R13
                 self.emit("ws", i)
                 self.emit("think_open", end)
-                if start > 0 or self.start != "auto":
-                    self.issues.append(("repeated-think-open" if self.thinking else "unexpected-think-open", None, end))
-                return end
-            elif tag in (OPEN, FN) and self.call_allowed(tag, start, i):
+                code = "repeated-think-open" if self.thinking else "unexpected-think-open"
+                self.turn.note({code: start > 0 or self.start != "auto"}, end)
+                self.thinking = True
+                return
+            elif tag in rules and self.tools != {} and regex(before[rules[tag]]).fullmatch(self.text, start, i):
                 first = self.ws(end) if tag == OPEN else i
                 call = self.block(first, "missing-tool-call-open" if tag == FN else "call-in-reasoning" if self.thinking else "")
                 if call and (tag == OPEN or call.name in (self.tools or ())):
-                    self.emit_section(start, i, removed)
+                    self.emit_section(i, removed)
                     self.emit("call_open", end if tag == OPEN else i)
-                    return self.blocks(call, first, bare=tag == FN)
-        self.emit_section(start, self.size, removed)
-        self.issues += [("unclosed-think", None, self.size + 1)] if self.thinking else []
-        return self.size + 1
+                    self.blocks(call, first, bare=tag == FN)
+                    self.thinking = False
+                    return
+        self.emit_section(self.size, removed)
 
-    def emit_section(self, start: int, end: int, removed: dict[int, str]) -> None:
+    def emit_section(self, end: int, removed: dict[int, str]) -> None:
         """The section without the characters that are `removed`. WS at its two ends is layout (9)."""
-        kind = "think_body" if self.thinking else "content"
+        kind, start = "think_body" if self.thinking else "content", self.place
         text = "".join(" " if i in removed else self.text[i] for i in range(start, end))
         head, tail = end - len(text.lstrip(WS)), start + len(text.rstrip(WS))
-        if head - start > WINDOW or (head < end and kind == "content" and self.content_seen):
+        if head - start > WINDOW or (head < end and kind == "content" and "content" in self.kinds):
             head = start
         if end - tail > WINDOW:
             tail = end
-        self.kinds += [removed.get(i) or (kind if head <= i < tail else "ws") for i in range(start, end)]
-        self.content_seen |= "content" in self.kinds[start:]
-
-    def leads(self, start: int, i: int, end: int) -> bool:
-        """Whether a `<think>` leads the turn, or stands first behind a thought that the prompt opened or left empty (R8, R13)."""
-        known = start == 0 or start <= self.began < end
-        return known and self.ws(start) == i and not self.calls and not self.content_seen
-
-    def call_allowed(self, tag: str, start: int, i: int) -> bool:
-        """Whether a call may begin with the tag at `i`, before a look at what follows (6)."""
-        rule = self.policy.call_in_reasoning if self.thinking else "anywhere"
-        if tag == FN:
-            rule = "line" if self.policy.bare_function == "declared" and not self.thinking else "never"
-        if self.tools == {} or rule == "never" or (rule == "line" and not self.line_start(i, start)):
-            return False
-        return rule == "always" or not self.fenced(i)
-
-    def fenced(self, i: int) -> bool:
-        """Whether a code fence is open at `i`; asked from left to right."""
-        for line in self.text[self.line : i].split("\n")[:-1]:
-            mark = rf"{self.fence}{self.fence[0]}*\s*\Z" if self.fence else r"(`{3,}(?=[^`]*\Z)|~{3,})"
-            found = regex(" {0,3}" + mark).match(line)
-            if found:
-                self.fence = "" if self.fence else found[1]
-            self.line += len(line) + 1
-        return self.fence != "" and self.policy.fenced_call == "text"
+        for i in range(start, end):
+            self.emit(removed.get(i) or (kind if head <= i < tail else "ws"), i + 1)
 
     # ------------------------------------------------------------------------------------------------ calls (5, 10.6)
     def block(self, i: int, introduction: str) -> SpecCall | None:
@@ -250,17 +237,16 @@ class _Spec:
         call, opener = None, self.function(i)
         if opener and regex(r"\s{0,1024}(?:<|\Z)").match(self.text, opener.end()):
             name, quoted = clean_name(opener["name"])
-            spans = [(kind, opener.end(kind)) for kind in opener.re.groupindex]
-            call = SpecCall(name, "xml", spans, {"quoted-name"} if quoted else set())
+            call = SpecCall(name, "xml", [(kind, opener.end(kind)) for kind in opener.re.groupindex])
+            call.note({"quoted-name": quoted})
         elif regex(JSON_OPENER).match(self.text, i):
             call = self.json_call(i)
         elif i <= self.size and regex(f"{FUNCTION_CUT}|{JSON_OPENER_CUT}").match(self.text, i):
             call = SpecCall()
         if call is None or call.name is None:
             return None if self.ended else call
-        foreign = "foreign-dialect" if call.dialect != self.dialect else ""
-        undeclared = "undeclared-tool" if self.tools is not None and call.name not in self.tools else ""
-        call.issues |= {introduction, foreign, undeclared} - {""}
+        undeclared = self.tools is not None and call.name not in self.tools
+        call.note({introduction: introduction, "foreign-dialect": call.dialect != self.dialect, "undeclared-tool": undeclared})
         admitted = not self.thinking and self.policy.unknown_tool == "call"
         return call if admitted or fits(call.name, self.tools) else None
 
@@ -270,72 +256,62 @@ class _Spec:
         name = clean_name(found["name"])[0] if found else ""
         return found if name and (plain(name) or fits(name, self.tools)) else None
 
-    def blocks(self, call: SpecCall, first: int, bare: bool) -> int:
-        """The blocks of a wrapper, or a bare call, from that at `first` on; where the next section begins (F1, F4, F7, C4b)."""
+    def blocks(self, call: SpecCall | None, first: int, bare: bool) -> None:
+        """The blocks of a wrapper, or a bare call, from that at `first` on (F1, F4, F7, C4b)."""
         self.owed |= self.thinking
-        following: SpecCall | None = call
-        while following:
-            call = following
-            self.emit("ws", first)
+        while call:
             self.calls.append(call)
-            for code in call.issues:
-                self.issue(code)
+            self.emit("ws", first)
             for kind, end in call.spans:
                 self.emit(kind, end)
             if call.dialect == "xml":
                 self.parameters(call)
             if call.end == ENDLESS:
                 call.complete &= self.policy.truncated_call == "closed"
-                self.issue("cut-call", self.size + 1)
-                self.issue("cut-tag", when=call.name is not None and self.place < self.size)
+                call.note({"cut-call": True, "cut-tag": call.name is not None and self.place < self.size})
                 self.emit("junk", self.size)
-                return self.size + 1
+                return
             first = self.ws(self.place) if call.complete else self.place
             tag = self.at(first, CLOSE)
-            following = None if bare or tag else self.block(first, "several-calls-in-block")
-        decided = self.size if tag else min(first, self.place + WINDOW)
-        self.issue("missing-tool-call-close", decided + 1, when=not bare and tag != CLOSE)
-        self.issue("cut-tag", self.size + 1, when=tag == CUT and first < self.size)
+            call = None if bare or tag else self.block(first, "several-calls-in-block")
+        missing, decided = not bare and tag != CLOSE, self.size if tag else min(first, self.place + WINDOW)
+        codes = {"missing-tool-call-close": missing, "cut-tag": tag == CUT and first < self.size}
+        self.calls[-1].note(codes, decided + 1)
         self.emit("ws", first if tag else 0)
         self.emit("call_close" if tag == CLOSE else "junk", min(first + len(CLOSE), self.size) if tag else 0)
-        return self.place
 
     def json_call(self, start: int) -> SpecCall | None:
         """The call that the object at `start` is, nameless if the input ends before the name; None: text (F12, F17–F20, C7)."""
-        members, outcome, stop, quote = read_object(self.text, start)
-        call, rest = SpecCall(dialect="json"), "json_open"
+        members, outcome, stop, behind = read_object(self.text, start)
+        call, rest, named, again = SpecCall(dialect="json"), "json_open", 0, False
         for key, begin, end, closed in members:
             first, limit = self.text[begin], begin + 1 + self.max_held
-            fault: tuple[int, int | None] | None = None
+            string = json.loads(self.text[begin:end], strict=False) if first == '"' and closed else ""
+            fault = None
             if key == '"name"' and call.name is None:
-                name = json.loads(self.text[begin:end], strict=False) if first == '"' and closed else ""
-                if first != '"' or (closed and not (0 < len(name) <= 256 and end - start <= self.max_held)):
-                    fault = end - 1 if first == '"' else begin, None
-                else:
-                    call.name = name or None
+                if first != '"' or (closed and not 0 < len(string) <= 256):
+                    fault = end - 1 if first == '"' else begin
+                elif closed:
+                    call.name, named = string, end
                     call.spans += [(rest, begin), ("json_name", end)]
             elif key in ARGUMENTS and not call.args and first != "n":
-                if first == '"' and end - closed > limit:
-                    fault = limit, begin
-                elif first == '"' and closed and not holds_object(json.loads(self.text[begin:end], strict=False)):
-                    fault = end, None
-                elif first not in '{"':
-                    fault = begin, None
-                end = fault[0] if fault else end
-                if end > begin:
-                    call.args.append((None, self.text[begin:end], closed and not fault))
-                    call.spans += [(rest, begin), ("json_args", end)]
-                    call.issues |= {"aliased-arguments"} if key == '"parameters"' else set()
+                fault = begin if first not in '{"' else limit if first == '"' and end - closed > limit else None
+                if fault is None and first == '"' and closed and not holds_object(string):
+                    fault = end
+                right = end if fault is None else fault
+                if right > begin:
+                    call.args.append((None, self.text[begin:right], closed and fault is None))
+                    call.spans += [(rest, begin), ("json_args", right)]
+                    call.note({"aliased-arguments": key == '"parameters"'})
                     rest = "json_close"
             elif key == '"name"' or (key in ARGUMENTS and call.args):
-                call.issues.add("broken-json")
-            if fault:
-                outcome, (stop, quote) = "fault", fault
+                again = True
+            if fault is not None:
+                outcome, stop, behind = "fault", fault, end_of(QUOTED, self.text, begin)
                 break
-        if call.name is None:
-            too_long = stop - start + (outcome != "end") > self.max_held
-            if too_long:
-                self.issues.append(("window-exceeded", None, start + self.max_held + 1))
+        too_long = (named or stop + (outcome != "end")) - start > self.max_held
+        if call.name is None or too_long:
+            self.turn.note({"window-exceeded": too_long}, start + self.max_held + 1)
             return SpecCall() if outcome == "end" and not too_long else None
         args_closed = bool(call.args) and call.args[0][2]
         _, _, last, closed = members[-1]
@@ -343,89 +319,83 @@ class _Spec:
         if args_closed and closed and outcome != "closed" and stop == end_of(JWS, self.text, last) <= last + WINDOW:
             tag = self.at(stop, CLOSE, OPEN)  # only the last brace is missing (F12), or may be
             outcome = "end" if tag == CUT and not self.ended else "short" if tag else outcome
-            decided = end_of(WRAPPER_BEGUN, self.text, stop) + (tag not in (CLOSE, OPEN))
+            decided = end_of(prefixes(CLOSE, OPEN), self.text, stop) + (tag not in (CLOSE, OPEN))
         call.end = {"closed": stop, "end": ENDLESS}.get(outcome, decided)
         call.complete = outcome in ("closed", "short") or (outcome == "end" and args_closed)
         call.spans += [(rest, stop - (outcome == "closed")), ("json_close", stop)]
-        call.issues |= {"broken-json"} if outcome in ("fault", "short") else set()
-        call.issues |= {"missing-arguments"} if outcome == "closed" and not call.args else set()
+        broken = again or outcome in ("fault", "short")
+        call.note({"broken-json": broken, "missing-arguments": outcome == "closed" and not call.args})
         if outcome == "fault":
-            place = stop if quote is None else end_of(r'"[^"\\]*(?:\\[\s\S][^"\\]*)*', self.text, quote)
-            junk, _ = self.first("<", place, lambda i: self.at(i, CLOSE, OPEN) in (CLOSE, OPEN))
+            junk, _ = self.first(max(stop, behind), lambda i: self.tags.get(i) in (CLOSE, OPEN))
             call.spans.append(("junk", junk))
         return call
 
     # ----------------------------------------------------------------------------------------- XML calls (5, 7, 10.4)
     def parameters(self, call: SpecCall) -> None:
-        """All of a call behind `<function=NAME>` (F3, C3)."""
+        """All of a call behind `<function=NAME>`: parameters, and junk between them (F3, F22, C3)."""
         self.known = (self.tools or {}).get(call.name or "")  # its parameters
-        self.decided, all_closed = 0, True
-        while (tag := self.junk()) == PARAM and not regex(PARAMETER_CUT).match(self.text, self.place):
-            all_closed &= self.parameter(call.args)
-        if tag in (CUT, PARAM):
+        self.decided, all_closed, tag = 0, True, PARAM
+        while tag == PARAM:
+            text = end_of(r"\s*", self.text, self.place)
+            end, tag = self.first(text, lambda i: self.at(i, PARAM, UNFN, CLOSE, OPEN, FN, BLANK_LINE))
+            for i in range(self.place, end):
+                self.emit("ws" if self.text[i] in WS else "junk", i + 1)
+            call.note({"malformed-parameter": end > text})
+            if regex(PARAMETER_CUT).match(self.text, end):
+                tag = CUT
+            if tag == PARAM:
+                how = self.parameter(call)
+                all_closed &= how in (CLOSED, MALFORMED)
+                tag = CUT if how == CUT else PARAM
+        if tag == CUT:
             call.complete = self.place == self.size and all_closed and (self.ended or bool(call.args))
             return
         call.complete = tag != BLANK_LINE
         call.end = max(self.decided, self.place + len(tag) + (tag == BLANK_LINE))
-        self.issue("missing-function-close", when=tag in (CLOSE, OPEN, FN))
+        call.note({"missing-function-close": tag in (CLOSE, OPEN, FN)})
         self.emit("fn_close", self.place + len(tag) if tag == UNFN else 0)
 
-    def junk(self) -> str:
-        """The text between parameters; what ends it: a tag, BLANK_LINE or CUT (F22)."""
-        text = end_of(r"\s*", self.text, self.place)
-        stops = r"<|\n(?=[ \t\r\v\f]{0,1022}\n)"
-        end, tag = self.first(stops, text, lambda i: self.at(i, PARAM, UNFN, CLOSE, OPEN, FN, BLANK_LINE))
-        for piece in regex(r"(?P<ws>\s+)|(?P<junk>\S+)").finditer(self.text, self.place, end):
-            self.emit(str(piece.lastgroup), piece.end())
-        self.issue("malformed-parameter", when=end > text)
-        return str(tag)
-
-    def parameter(self, args: list[tuple[str | None, str, bool]]) -> bool:
-        """A parameter tag (M1 to M6) and its value; whether a tag closed that."""
+    def parameter(self, call: SpecCall) -> str:
+        """A parameter tag (M1 to M6) and its value, discarded if it has no name; how that ends (7.3, M7)."""
         tag = regex(PARAMETER).match(self.text, self.place)
-        name, quoted = clean_name(tag["key"]) if tag else ("", False)
-        enough = any if tag and tag["param_open_end"] == ">" else all
-        if not tag or not name or not enough((plain(name), fits(name, self.known))):
-            end = end_of(f"<parameter={NAME}", self.text, self.place)
-            named = clean_name(self.text[self.place + len(PARAM) : end])[0]
-            self.issue("malformed-parameter" if named else "nameless-parameter")
-            self.emit("param_open", self.place + len(PARAM))
-            return self.value(end_of(">", self.text, end), None, args)
-        for kind in tag.re.groupindex:
-            self.emit(kind, tag.end(kind))
-        self.issue("fused-parameter", when=tag["param_open_end"] == "=")
-        self.issue("unclosed-parameter-tag", when=tag["param_open_end"] == "")
-        self.issue("quoted-name", when=quoted)
-        self.issue("undeclared-parameter", when=self.known is not None and name not in self.known)
-        return self.value(self.place, name, args)
-
-    def value(self, start: int, key: str | None, args: list[tuple[str | None, str, bool]]) -> bool:
-        """The value at `start`, discarded if it has no key; whether a tag closed it (7.3, M7)."""
-        given = {key, *(arg[0] for arg in args)}
-        end, how = self.first("<", start, lambda i: self.value_end(i, start, given))
-        if key is None:
-            self.emit("junk", end)
+        written, mark = tag.groups() if tag else ("", "")
+        key, quoted = clean_name(written)
+        enough = any if mark == ">" else all
+        named = key != "" and enough((plain(key), fits(key, self.known)))
+        start = tag.end() if tag and named else end_of(f"<parameter={NAME}>?", self.text, self.place)
+        self.emit("param_open", self.place + len(PARAM))
+        if named:
+            self.emit("key", self.place + len(written))
+            self.emit("param_open_end", start)
+            undeclared = self.known is not None and key not in self.known
+            call.note({"fused-parameter": mark == "=", "unclosed-parameter-tag": mark == ""})
+            call.note({"quoted-name": quoted, "undeclared-parameter": undeclared})
         else:
+            empty = clean_name(self.text[self.place : start].rstrip(">"))[0] == ""
+            call.note({"nameless-parameter": empty, "malformed-parameter": not empty})
+        given = {key if named else None, *(arg[0] for arg in call.args)}
+        end, how = self.first(start, lambda i: self.value_end(i, start, given))
+        if named:
             first = start + self.text.startswith("\n", start)
             last = end - (first < end < self.size and self.text[end - 1] == "\n")
             self.emit("value_lead_nl", first)
             self.emit("value", last)
             self.emit("value_trail_nl", end)
-            args.append((key, self.text[first:last], how != CUT))
-            self.issue(how, when=how in (MALFORMED, MISSING))
-        self.issue("cut-tag", when=how == CUT and end < self.size)
-        self.emit("junk" if how == CUT else "param_close", self.size if how == CUT else end_of(CLOSER, self.text, end))
-        return how in (CLOSED, MALFORMED)
+            call.args.append((key, self.text[first:last], how != CUT))
+            call.note({how: how in (MALFORMED, MISSING)})
+        self.emit("junk", end)
+        self.emit("param_close", end_of(CLOSER, self.text, end))
+        return str(how)
 
     def value_end(self, i: int, start: int, given: set[str | None]) -> str:
         """How the value ends at `i`, where a "<" or the end of the input is; "": it does not (7.1, 7.2, 7.4)."""
         closer = regex(CLOSER).match(self.text, i)
-        at_once = self.policy.argument_end == "first" and self.text.startswith(UNPARAM, i)
-        if closer and (at_once or self.follower(UNPARAM, self.ws(closer.end()))):
+        at_once = self.policy.argument_end == "first"
+        if closer and ((at_once and not closer[1]) or self.follower(UNPARAM, closer.end())):
             return MALFORMED if closer[1] else CLOSED
         if regex(CLOSER_CUT).match(self.text, i):
             return CUT
-        if not self.line_start(i, start):
+        if self.text[start:i].rpartition("\n")[2].strip(" \t"):  # not at line start
             return ""
         parameter = regex(f"<parameter=({NAME})>").match(self.text, i)
         if parameter:
@@ -435,7 +405,7 @@ class _Spec:
         begun = regex(PARAMETER_CUT).match(self.text, i)
         if tag == CUT or (begun and self.may_grow((begun[1] or "").lstrip(" \t"), given)):
             return CUT
-        self.decided = self.follower(tag, self.ws(i + len(tag))) if tag else 0
+        self.decided = self.follower(tag, i + len(tag)) if tag else 0
         if self.decided > self.size and not self.ended:
             return CUT
         return MISSING if self.decided else ""
@@ -448,8 +418,9 @@ class _Spec:
         forms = [form for name in self.known - given for form in (name, f'"{name}"', f"'{name}'")]
         return any(form.startswith(begun) or form == word for form in forms)
 
-    def follower(self, tag: str, i: int) -> int:
-        """Where it is decided that what must follow `tag` stands at `i`; 0 if it does not (7.1, 7.2)."""
+    def follower(self, tag: str, end: int) -> int:
+        """Where it is decided that what must follow `tag` does, which ends at `end`; 0 if it does not (7.1, 7.2)."""
+        i = self.ws(end)
         found = self.at(i, *FOLLOWERS[tag])
         if found == FN:
             function = self.function(i)
@@ -458,18 +429,14 @@ class _Spec:
 
     # -------------------------------------------------------------------------------------------- small questions
     def at(self, i: int, *tags: str) -> str:
-        """The tag that stands at `i` ("ids known": 6); CUT if the input ends there or in a proper prefix of one; else ""."""
-        for tag in tags:
-            if self.text.startswith(tag, i):
-                spelled = tag in self.id_tags and i + len(tag) > self.began and i not in self.certain
-                return "" if spelled else tag
-        rest = self.text[i : i + len(CLOSE)]
-        begun = rest and any(tag.startswith(rest) for tag in tags if tag not in self.id_tags)
-        return CUT if begun or i == self.size else ""
+        """Which of the tags stands at `i`; CUT if the input ends there or in a proper prefix of one; else ""."""
+        tag, rest = self.tags.get(i, ""), self.text[i : i + len(CLOSE)]
+        begun = rest and any(tag[:-1].startswith(rest) for tag in tags if tag not in self.id_tags)
+        return tag if tag in tags else CUT if begun or i == self.size else ""
 
-    def first(self, pattern: str, start: int, test: Callable[[int], Any]) -> tuple[int, Any]:
-        """The first match of the pattern, or the end of the input, that passes the test, and what that said."""
-        places = (found.start() for found in regex(rf"{pattern}|\Z").finditer(self.text, start))
+    def first(self, start: int, test: Callable[[int], Any]) -> tuple[int, Any]:
+        """The first "<", newline or end of the input from `start` on that passes the test, and what that said."""
+        places = (found.start() for found in regex(r"[<\n]|\Z").finditer(self.text, start))
         return next((i, found) for i in places if (found := test(i)) or i == self.size)
 
     def ws(self, i: int) -> int:
@@ -477,23 +444,10 @@ class _Spec:
         run = regex(r"\s{0,1024}(?!\s)").match(self.text, i)
         return run.end() if run else self.size + 1
 
-    def line_start(self, i: int, start: int) -> bool:
-        """Whether only blanks stand between `i` and the newline before it, or the `start` of its section or value."""
-        return i in self.line_starts or end_of(r"[ \t]*", self.text, start) >= i
-
-    # -------------------------------------------------------------------------------------------------- reporting
     def emit(self, kind: str, end: int) -> None:
         """Go on to `end`, unless that is reached already."""
         self.kinds += [kind] * (end - self.place)
-
-    @property
-    def place(self) -> int:
-        return len(self.kinds)
-
-    def issue(self, code: str, at: int = 0, when: object = True) -> None:
-        """An issue of the last call, or of the turn if that has no name; `at` matters only behind the call's end."""
-        if when:
-            self.issues.append((code, self.calls[-1] if self.calls[-1].name is not None else None, at))
+        self.place = len(self.kinds)
 
 
 def parse_spec(text: str, format: str = "qwen3.5", **options: Any) -> SpecResult:
