@@ -24,6 +24,7 @@ TAGS = (THINK, UNTHINK, OPEN, CLOSE, FN, UNFN, PARAM, UNPARAM)
 FOLLOWERS = {UNPARAM: (PARAM, UNFN, CLOSE), UNFN: (CLOSE, OPEN, FN), CLOSE: (OPEN,)}  # 7.1, 7.2
 CUT, BLANK_LINE = "the input ends", "\n"  # what may stand in place of a tag
 CLOSED, MALFORMED, MISSING = "closed", "malformed-close", "missing-parameter-close"  # how a value ends, besides CUT
+MARKS = {">": "", "=": "fused-parameter", "": "unclosed-parameter-tag"}  # behind the name of a parameter: M2, M3
 ARGUMENTS = ('"arguments"', '"parameters"')
 JSON_KEYS = ('"name"', '"id"', '"type"', *ARGUMENTS)
 JSON_VALUE = '{["-0123456789tfn'  # what it may begin with
@@ -47,19 +48,14 @@ CLOSER_CUT = rf"(?:</parameter[^<>\n]{{0,32}}|{prefixes(UNPARAM)})\Z"
 JWS = r"[ \t\n\r]*"
 JSON_OPENER = r"\{[ \t\n\r]{0,1024}(?:" + "|".join(JSON_KEYS) + ")"
 JSON_OPENER_CUT = r"\{[ \t\n\r]{0,1024}(?:" + prefixes(*JSON_KEYS) + r")\Z"
-STRING = r'"[^"\\]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\]*)*'  # control characters are accepted
-TOKEN = rf'[{{}}\[\],:]|{STRING}"|true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?'
-TOKEN_BEGUN = (
-    rf'[{{}}\[\],:]|{STRING}(?:"|\\u[0-9a-fA-F]{{0,3}}|\\)?|-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:(?<=[0-9])[eE][+-]?[0-9]*)?'
-    rf"|{prefixes('-', 'true', 'false', 'null')}"
-)
+STRING = r'"[^"\\]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\]*)*'  # control characters are accepted
+TOKEN = rf'[{{}}\[\],:]|{STRING}"|true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?'
+WORDS = prefixes("-", "true", "false", "null")
+TOKEN_BEGUN = rf'[{{}}\[\],:]|{STRING}(?:"|\\u[\da-fA-F]{{0,3}}|\\)?|-?(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][+-]?\d*)?|{WORDS}'
 QUOTED = r'(?:"[^"\\]*(?:\\[\s\S][^"\\]*)*)?'  # a string up to its closing quote
 FENCE_END = r" {0,3}(?P=mark)(?P=char)*[ \t\r\v\f]*\n"
-UNFENCED = (  # lines that open no fence, and whole fences (6)
-    r"(?:(?! {0,3}(?:`{3,}[^`\n]*\n|~~~)).*\n"
-    r"| {0,3}(?P<mark>(?P<char>[`~])(?P=char){2,})(?!(?P=char)|(?<=`).*`).*\n"
-    rf"(?:(?!{FENCE_END}).*\n)*{FENCE_END})*"
-)
+FENCE = rf" {{0,3}}(?P<mark>(?P<char>[`~])(?P=char){{2,}})(?!(?P=char)|(?<=`).*`).*\n(?:(?!{FENCE_END}).*\n)*{FENCE_END}"
+UNFENCED = rf"(?:(?! {{0,3}}(?:`{{3,}}[^`\n]*\n|~~~)).*\n|{FENCE})*"  # lines that open no fence, and whole fences
 
 SpecResult = namedtuple("SpecResult", "spans issues calls cut_call reasoning content complete")
 
@@ -113,8 +109,7 @@ def read_object(text: str, i: int) -> tuple[list[Any], str, int, int]:
         if not regex(TOKEN).fullmatch(text, i, end):
             return members, "end" if end == len(text) else "fault", end, end_of(QUOTED, text, i) if end > i else i
         if first in "{[":
-            due += "}" if first == "{" else "]"
-            want = '"}' if first == "{" else JSON_VALUE + "]"
+            due, want = (due + "}", '"}') if first == "{" else (due + "]", JSON_VALUE + "]")
         elif first in ",:":
             want = '"' if first == "," and due[-1] == "}" else JSON_VALUE
         elif first == '"' and want in ('"', '"}'):
@@ -126,11 +121,6 @@ def read_object(text: str, i: int) -> tuple[list[Any], str, int, int]:
                 members[-1][3] = True
         i = end
     return members, "closed", i, i
-
-
-def holds_object(text: str) -> bool:
-    _, outcome, end, _ = read_object(text, 0)
-    return outcome == "closed" and not text[end:].strip(" \t\n\r")
 
 
 class _Spec:
@@ -151,7 +141,7 @@ class _Spec:
         ids = {place + self.began for place in certain or ()}
         found = [(m[0], m.start(), m.end()) for m in re.finditer(rf"{'|'.join(TAGS)}|\n(?=[ \t\r\v\f]{{0,1022}}\n)", self.text)]
         self.tags = {i: tag for tag, i, end in found if tag not in self.id_tags or i in ids or end <= self.began}
-        self.kinds: list[str] = []  # of each character's region
+        self.kinds = [""] * self.size  # of each character's region
         self.calls: list[SpecCall] = []
         self.turn = SpecCall(end=0)  # has the issues of no call
         self.place, self.thinking, self.owed = 0, self.start == "reasoning", False
@@ -171,82 +161,68 @@ class _Spec:
         issues = [(code, None if call.name is None else call.index) for code, call in noted]
         complete = {code for code, _ in issues}.isdisjoint(("unclosed-think", "cut-tag", "cut-call"))
         cut = next((call for call in calls if call.end == ENDLESS and not call.complete), None)
-        named = [call for call in calls if call.name is not None]
-        return SpecResult(spans, issues, named, cut, view["think_body"], view["content"], complete)
+        calls = [call for call in calls if call.name is not None]
+        return SpecResult(spans, issues, calls, cut, view["think_body"], view["content"], complete)
 
     # --------------------------------------------------------------------------------------------- sections (3, 6, 9)
     def section(self) -> None:
-        """Read a section and the structure that ends it."""
+        """Read a section and the structure that ends it. WS at the section's two ends is layout (9)."""
         start = closers = self.place  # `closers`: the end of the stray closers
-        removed: dict[int, str] = {}  # the characters of tags that are removed alone
         lines = UNFENCED if self.policy.fenced_call == "text" else r"(?:.*\n)*"
-        before = {"always": r"[\s\S]*", "anywhere": f"{lines}.*", "line": rf"{lines}[ \t]*", "never": "(?!)"}
-        bare = "line" if self.policy.bare_function == "declared" and not self.thinking else "never"
-        rules = {FN: bare, OPEN: self.policy.call_in_reasoning if self.thinking else "anywhere"}
-        for i in range(start, self.size):
+        line = lines + r"[ \t]*"
+        before = {"always": r"[\s\S]*", "anywhere": lines + ".*", "line": line, "declared": line, "never": "(?!)"}
+        rules = {OPEN: self.policy.call_in_reasoning} if self.thinking else {OPEN: "anywhere", FN: self.policy.bare_function}
+        for i in range(start, self.size + 1):
             tag = self.tags.get(i, "")
             end = i + len(tag)
-            if tag in (CLOSE, UNFN, UNPARAM):
-                if self.calls and i - start <= WINDOW and not self.text[closers:i].strip(WS):
-                    removed |= dict.fromkeys(range(i, end), "stray")
-                    self.calls[-1].note({"stray-close": True}, end)
-                    closers = end
-            elif tag == UNTHINK and self.thinking:
-                self.emit_section(i, removed)
-                self.emit("think_close", end)
-                self.thinking = False
-                return
+            leads = tag == THINK and i == self.ws(start) and not self.calls and (start == 0 or start <= self.began < end)
+            if i == self.size or leads or (tag == UNTHINK and self.thinking):
+                break
+            if tag in (CLOSE, UNFN, UNPARAM) and self.calls and i - start <= WINDOW and not self.text[closers:i].strip(WS):
+                self.kinds[i:end] = ["stray"] * len(tag)
+                self.calls[-1].note({"stray-close": True}, end)
+                closers = end
             elif tag == UNTHINK:
-                if self.owed or self.policy.stray_think_close == "drop":
-                    removed |= dict.fromkeys(range(i, end), "late_think_close" if self.owed else "stray")
+                dropped = "stray" if self.policy.stray_think_close == "drop" else ""
+                self.kinds[i:end] = ["late_think_close" if self.owed else dropped] * len(tag)
                 self.turn.note({"late-think-close": self.owed, "stray-think-close": not self.owed}, end)
                 self.owed = False
-            elif tag == THINK and i == self.ws(start) and not self.calls and (start == 0 or start <= self.began < end):  # R8, R13
-                self.emit("ws", i)
-                self.emit("think_open", end)
-                code = "repeated-think-open" if self.thinking else "unexpected-think-open"
-                self.turn.note({code: start > 0 or self.start != "auto"}, end)
-                self.thinking = True
-                return
             elif tag in rules and self.tools != {} and regex(before[rules[tag]]).fullmatch(self.text, start, i):
                 first = self.ws(end) if tag == OPEN else i
                 call = self.block(first, "missing-tool-call-open" if tag == FN else "call-in-reasoning" if self.thinking else "")
                 if call and (tag == OPEN or call.name in (self.tools or ())):
-                    self.emit_section(i, removed)
-                    self.emit("call_open", end if tag == OPEN else i)
-                    self.blocks(call, first, bare=tag == FN)
-                    self.thinking = False
-                    return
-        self.emit_section(self.size, removed)
-
-    def emit_section(self, end: int, removed: dict[int, str]) -> None:
-        """The section without the characters that are `removed`. WS at its two ends is layout (9)."""
-        kind, start = "think_body" if self.thinking else "content", self.place
-        text = "".join(" " if i in removed else self.text[i] for i in range(start, end))
-        head, tail = end - len(text.lstrip(WS)), start + len(text.rstrip(WS))
-        if head - start > WINDOW or (head < end and kind == "content" and "content" in self.kinds):
-            head = start
-        if end - tail > WINDOW:
-            tail = end
-        for i in range(start, end):
-            self.emit(removed.get(i) or (kind if head <= i < tail else "ws"), i + 1)
+                    break
+        text = "".join(" " if kind else char for kind, char in zip(self.kinds[start:i], self.text[start:i], strict=True))
+        lead, trail = len(text) - len(text.lstrip(WS)), len(text) - len(text.rstrip(WS))
+        kept = lead > WINDOW or (lead < len(text) and not self.thinking and "content" in self.kinds)
+        self.emit("ws", start if kept else start + lead)
+        self.emit("think_body" if self.thinking else "content", i if trail > WINDOW else i - trail)
+        self.emit("ws", i)
+        if tag in (THINK, UNTHINK):
+            unexpected = leads and not self.thinking and (start > 0 or self.start != "auto")
+            self.turn.note({"repeated-think-open": leads and self.thinking, "unexpected-think-open": unexpected}, end)
+            self.emit("think_open" if leads else "think_close", end)
+            self.thinking = leads
+        elif tag:
+            self.emit("call_open", end if tag == OPEN else i)
+            self.blocks(call, first, bare=tag == FN)
+            self.owed, self.thinking = self.owed or self.thinking, False
 
     # ------------------------------------------------------------------------------------------------ calls (5, 10.6)
     def block(self, i: int, introduction: str) -> SpecCall | None:
         """The call that may begin at `i` in a wrapper, without a name if the input ends before it (F14, C1b)."""
-        call, opener = None, self.function(i)
+        call, opener, quoted = None, self.function(i), False
         if opener and regex(r"\s{0,1024}(?:<|\Z)").match(self.text, opener.end()):
             name, quoted = clean_name(opener["name"])
             call = SpecCall(name, "xml", [(kind, opener.end(kind)) for kind in opener.re.groupindex])
-            call.note({"quoted-name": quoted})
         elif regex(JSON_OPENER).match(self.text, i):
             call = self.json_call(i)
         elif i <= self.size and regex(f"{FUNCTION_CUT}|{JSON_OPENER_CUT}").match(self.text, i):
             call = SpecCall()
         if call is None or call.name is None:
             return None if self.ended else call
-        undeclared = self.tools is not None and call.name not in self.tools
-        call.note({introduction: introduction, "foreign-dialect": call.dialect != self.dialect, "undeclared-tool": undeclared})
+        call.note({introduction: introduction, "quoted-name": quoted, "foreign-dialect": call.dialect != self.dialect})
+        call.note({"undeclared-tool": self.tools is not None and call.name not in self.tools})
         admitted = not self.thinking and self.policy.unknown_tool == "call"
         return call if admitted or fits(call.name, self.tools) else None
 
@@ -258,7 +234,6 @@ class _Spec:
 
     def blocks(self, call: SpecCall | None, first: int, bare: bool) -> None:
         """The blocks of a wrapper, or a bare call, from that at `first` on (F1, F4, F7, C4b)."""
-        self.owed |= self.thinking
         while call:
             self.calls.append(call)
             self.emit("ws", first)
@@ -266,92 +241,75 @@ class _Spec:
                 self.emit(kind, end)
             if call.dialect == "xml":
                 self.parameters(call)
-            if call.end == ENDLESS:
-                call.complete &= self.policy.truncated_call == "closed"
-                call.note({"cut-call": True, "cut-tag": call.name is not None and self.place < self.size})
-                self.emit("junk", self.size)
-                return
-            first = self.ws(self.place) if call.complete else self.place
-            tag = self.at(first, CLOSE)
+            cut = call.end == ENDLESS
+            call.complete &= not cut or self.policy.truncated_call == "closed"
+            first = self.ws(self.place) if call.complete and not cut else self.place
+            tag = CUT if cut else self.at(first, CLOSE)
             call = None if bare or tag else self.block(first, "several-calls-in-block")
-        missing, decided = not bare and tag != CLOSE, self.size if tag else min(first, self.place + WINDOW)
-        codes = {"missing-tool-call-close": missing, "cut-tag": tag == CUT and first < self.size}
-        self.calls[-1].note(codes, decided + 1)
+        last, decided = self.calls[-1], self.size if tag else min(first, self.place + WINDOW)
+        last.note({"cut-call": cut, "missing-tool-call-close": not (cut or bare or tag == CLOSE)}, decided + 1)
+        last.note({"cut-tag": tag == CUT and first < self.size and last.name is not None}, decided + 1)
         self.emit("ws", first if tag else 0)
-        self.emit("call_close" if tag == CLOSE else "junk", min(first + len(CLOSE), self.size) if tag else 0)
+        self.emit("call_close" if tag == CLOSE else "junk", {CLOSE: first + len(CLOSE), CUT: self.size, "": 0}[tag])
 
     def json_call(self, start: int) -> SpecCall | None:
         """The call that the object at `start` is, nameless if the input ends before the name; None: text (F12, F17–F20, C7)."""
         members, outcome, stop, behind = read_object(self.text, start)
-        call, rest, named, again = SpecCall(dialect="json"), "json_open", 0, False
+        call, named, whole, again = SpecCall(dialect="json"), 0, False, False  # `whole`: arguments, closed
         for key, begin, end, closed in members:
             first, limit = self.text[begin], begin + 1 + self.max_held
             string = json.loads(self.text[begin:end], strict=False) if first == '"' and closed else ""
-            fault = None
-            if key == '"name"' and call.name is None:
-                if first != '"' or (closed and not 0 < len(string) <= 256):
-                    fault = end - 1 if first == '"' else begin
-                elif closed:
-                    call.name, named = string, end
-                    call.spans += [(rest, begin), ("json_name", end)]
+            if key == '"name"' and not named and (closed or first != '"'):
+                named = end if first == '"' else begin + 1
+                call.name = string if 0 < len(string) <= 256 else None
+                call.spans += [("json_close" if call.args else "json_open", begin), ("json_name", end)]
             elif key in ARGUMENTS and not call.args and first != "n":
-                fault = begin if first not in '{"' else limit if first == '"' and end - closed > limit else None
-                if fault is None and first == '"' and closed and not holds_object(string):
-                    fault = end
-                right = end if fault is None else fault
+                right = begin if first not in '{"' else limit if first == '"' and end - closed > limit else end
+                _, held, at, _ = read_object(string, 0)
+                whole = closed and right == end and (first == "{" or (held == "closed" and not string[at:].strip(" \t\n\r")))
                 if right > begin:
-                    call.args.append((None, self.text[begin:right], closed and fault is None))
-                    call.spans += [(rest, begin), ("json_args", right)]
+                    call.args.append((None, self.text[begin:right], whole))
+                    call.spans += [("json_open", begin), ("json_args", right)]
                     call.note({"aliased-arguments": key == '"parameters"'})
-                    rest = "json_close"
+                if right < end or closed > whole:
+                    outcome, stop, behind = "fault", right, end_of(QUOTED, self.text, begin)
+                    break
             elif key == '"name"' or (key in ARGUMENTS and call.args):
                 again = True
-            if fault is not None:
-                outcome, stop, behind = "fault", fault, end_of(QUOTED, self.text, begin)
-                break
         too_long = (named or stop + (outcome != "end")) - start > self.max_held
         if call.name is None or too_long:
             self.turn.note({"window-exceeded": too_long}, start + self.max_held + 1)
-            return SpecCall() if outcome == "end" and not too_long else None
-        args_closed = bool(call.args) and call.args[0][2]
-        _, _, last, closed = members[-1]
+            return SpecCall() if outcome == "end" and not named and not too_long else None
         decided = stop + 1
-        if args_closed and closed and outcome != "closed" and stop == end_of(JWS, self.text, last) <= last + WINDOW:
+        if whole and closed and outcome != "closed" and stop == end_of(JWS, self.text, end) <= end + WINDOW:
             tag = self.at(stop, CLOSE, OPEN)  # only the last brace is missing (F12), or may be
             outcome = "end" if tag == CUT and not self.ended else "short" if tag else outcome
             decided = end_of(prefixes(CLOSE, OPEN), self.text, stop) + (tag not in (CLOSE, OPEN))
         call.end = {"closed": stop, "end": ENDLESS}.get(outcome, decided)
-        call.complete = outcome in ("closed", "short") or (outcome == "end" and args_closed)
-        call.spans += [(rest, stop - (outcome == "closed")), ("json_close", stop)]
-        broken = again or outcome in ("fault", "short")
-        call.note({"broken-json": broken, "missing-arguments": outcome == "closed" and not call.args})
+        call.complete = outcome in ("closed", "short") or (outcome == "end" and whole)
+        call.spans += [("json_close" if call.args else "json_open", stop - (outcome == "closed")), ("json_close", stop)]
+        call.note({"broken-json": again or outcome in ("fault", "short"), "missing-arguments": outcome == "closed" and not whole})
         if outcome == "fault":
-            junk, _ = self.first(max(stop, behind), lambda i: self.tags.get(i) in (CLOSE, OPEN))
-            call.spans.append(("junk", junk))
+            call.spans.append(("junk", self.first(max(stop, behind), lambda i: self.tags.get(i) in (CLOSE, OPEN))[0]))
         return call
 
     # ----------------------------------------------------------------------------------------- XML calls (5, 7, 10.4)
     def parameters(self, call: SpecCall) -> None:
         """All of a call behind `<function=NAME>`: parameters, and junk between them (F3, F22, C3)."""
-        self.known = (self.tools or {}).get(call.name or "")  # its parameters
-        self.decided, all_closed, tag = 0, True, PARAM
-        while tag == PARAM:
+        self.known, self.decided = (self.tools or {}).get(call.name or ""), 0  # its parameters; where a missing close was
+        tag, how, all_closed = PARAM, CLOSED, True
+        while tag == PARAM and how != CUT:
             text = end_of(r"\s*", self.text, self.place)
-            end, tag = self.first(text, lambda i: self.at(i, PARAM, UNFN, CLOSE, OPEN, FN, BLANK_LINE))
+            end, found = self.first(text, lambda i: self.at(i, PARAM, UNFN, CLOSE, OPEN, FN, BLANK_LINE))
             for i in range(self.place, end):
                 self.emit("ws" if self.text[i] in WS else "junk", i + 1)
             call.note({"malformed-parameter": end > text})
-            if regex(PARAMETER_CUT).match(self.text, end):
-                tag = CUT
-            if tag == PARAM:
-                how = self.parameter(call)
-                all_closed &= how in (CLOSED, MALFORMED)
-                tag = CUT if how == CUT else PARAM
-        if tag == CUT:
-            call.complete = self.place == self.size and all_closed and (self.ended or bool(call.args))
-            return
-        call.complete = tag != BLANK_LINE
-        call.end = max(self.decided, self.place + len(tag) + (tag == BLANK_LINE))
+            tag = CUT if regex(PARAMETER_CUT).match(self.text, end) else found
+            how = self.parameter(call) if tag == PARAM else how
+            all_closed &= how in (CLOSED, MALFORMED)
+        cut = CUT in (tag, how)
+        call.complete = self.place == self.size and all_closed and (self.ended or bool(call.args)) if cut else tag != BLANK_LINE
+        call.end = ENDLESS if cut else max(self.decided, self.place + len(tag) + (tag == BLANK_LINE))
         call.note({"missing-function-close": tag in (CLOSE, OPEN, FN)})
         self.emit("fn_close", self.place + len(tag) if tag == UNFN else 0)
 
@@ -360,16 +318,13 @@ class _Spec:
         tag = regex(PARAMETER).match(self.text, self.place)
         written, mark = tag.groups() if tag else ("", "")
         key, quoted = clean_name(written)
-        enough = any if mark == ">" else all
-        named = key != "" and enough((plain(key), fits(key, self.known)))
-        start = tag.end() if tag and named else end_of(f"<parameter={NAME}>?", self.text, self.place)
+        named = key != "" and (any if mark == ">" else all)((plain(key), fits(key, self.known)))
+        start = self.place + len(PARAM + written + mark) if named else end_of(f"<parameter={NAME}>?", self.text, self.place)
         self.emit("param_open", self.place + len(PARAM))
         if named:
             self.emit("key", self.place + len(written))
             self.emit("param_open_end", start)
-            undeclared = self.known is not None and key not in self.known
-            call.note({"fused-parameter": mark == "=", "unclosed-parameter-tag": mark == ""})
-            call.note({"quoted-name": quoted, "undeclared-parameter": undeclared})
+            call.note({MARKS[mark]: mark != ">", "quoted-name": quoted, "undeclared-parameter": not fits(key, self.known)})
         else:
             empty = clean_name(self.text[self.place : start].rstrip(">"))[0] == ""
             call.note({"nameless-parameter": empty, "malformed-parameter": not empty})
@@ -390,29 +345,24 @@ class _Spec:
     def value_end(self, i: int, start: int, given: set[str | None]) -> str:
         """How the value ends at `i`, where a "<" or the end of the input is; "": it does not (7.1, 7.2, 7.4)."""
         closer = regex(CLOSER).match(self.text, i)
-        at_once = self.policy.argument_end == "first"
-        if closer and ((at_once and not closer[1]) or self.follower(UNPARAM, closer.end())):
+        if closer and (self.follower(UNPARAM, closer.end()) or (self.policy.argument_end == "first" and not closer[1])):
             return MALFORMED if closer[1] else CLOSED
         if regex(CLOSER_CUT).match(self.text, i):
             return CUT
         if self.text[start:i].rpartition("\n")[2].strip(" \t"):  # not at line start
             return ""
         parameter = regex(f"<parameter=({NAME})>").match(self.text, i)
-        if parameter:
-            name = clean_name(parameter[1])[0]
-            return MISSING if name not in given and fits(name, self.known) else ""
+        name = clean_name(parameter[1])[0] if parameter else ""
         tag = self.at(i, UNFN, CLOSE)
         begun = regex(PARAMETER_CUT).match(self.text, i)
-        if tag == CUT or (begun and self.may_grow((begun[1] or "").lstrip(" \t"), given)):
+        self.decided = self.follower(tag, i + len(tag)) if tag in FOLLOWERS else 0
+        if tag == CUT or (self.decided > self.size and not self.ended) or (begun and self.may_grow(begun[1] or "", given)):
             return CUT
-        self.decided = self.follower(tag, i + len(tag)) if tag else 0
-        if self.decided > self.size and not self.ended:
-            return CUT
-        return MISSING if self.decided else ""
+        return MISSING if self.decided or (parameter and name not in given and fits(name, self.known)) else ""
 
     def may_grow(self, begun: str, given: set[str | None]) -> bool:
         """Whether this beginning of a NAME, at the end of the input, may become one that ends the value (7.4)."""
-        word = begun.rstrip(" \t")
+        begun, word = begun.lstrip(" \t"), begun.strip(" \t")
         if self.known is None:
             return not begun or (plain(word) is not None and (word == begun or clean_name(word)[0] not in given))
         forms = [form for name in self.known - given for form in (name, f'"{name}"', f"'{name}'")]
@@ -445,9 +395,9 @@ class _Spec:
         return run.end() if run else self.size + 1
 
     def emit(self, kind: str, end: int) -> None:
-        """Go on to `end`, unless that is reached already."""
-        self.kinds += [kind] * (end - self.place)
-        self.place = len(self.kinds)
+        """Go on to `end`, unless that is reached already. What has a kind keeps it."""
+        self.kinds[self.place : end] = [given or kind for given in self.kinds[self.place : end]]
+        self.place = max(self.place, end)
 
 
 def parse_spec(text: str, format: str = "qwen3.5", **options: Any) -> SpecResult:
