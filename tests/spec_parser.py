@@ -195,16 +195,15 @@ class _Spec:
         text = "".join(" " if kind else char for kind, char in zip(self.kinds[start:i], self.text[start:i], strict=True))
         lead, trail = len(text) - len(text.lstrip(WS)), len(text) - len(text.rstrip(WS))
         kept = lead > WINDOW or (lead < len(text) and not self.thinking and "content" in self.kinds)
-        self.emit("ws", start if kept else start + lead)
-        self.emit("think_body" if self.thinking else "content", i if trail > WINDOW else i - trail)
-        self.emit("ws", i)
+        kind = "think_body" if self.thinking else "content"
+        self.emit(("ws", start if kept else start + lead), (kind, i if trail > WINDOW else i - trail), ("ws", i))
         if tag in (THINK, UNTHINK):
             unexpected = leads and not self.thinking and (start > 0 or self.start != "auto")
             self.turn.note({"repeated-think-open": leads and self.thinking, "unexpected-think-open": unexpected}, end)
-            self.emit("think_open" if leads else "think_close", end)
+            self.emit(("think_open" if leads else "think_close", end))
             self.thinking = leads
         elif tag:
-            self.emit("call_open", end if tag == OPEN else i)
+            self.emit(("call_open", end if tag == OPEN else i))
             self.blocks(call, first, bare=tag == FN)
             self.owed, self.thinking = self.owed or self.thinking, False
 
@@ -223,8 +222,7 @@ class _Spec:
             return None if self.ended else call
         call.note({introduction: introduction, "quoted-name": quoted, "foreign-dialect": call.dialect != self.dialect})
         call.note({"undeclared-tool": self.tools is not None and call.name not in self.tools})
-        admitted = not self.thinking and self.policy.unknown_tool == "call"
-        return call if admitted or fits(call.name, self.tools) else None
+        return call if fits(call.name, self.tools) or (self.policy.unknown_tool == "call" and not self.thinking) else None
 
     def function(self, i: int) -> re.Match[str] | None:
         """A `<function=NAME>` at `i` that is one."""
@@ -236,9 +234,7 @@ class _Spec:
         """The blocks of a wrapper, or a bare call, from that at `first` on (F1, F4, F7, C4b)."""
         while call:
             self.calls.append(call)
-            self.emit("ws", first)
-            for kind, end in call.spans:
-                self.emit(kind, end)
+            self.emit(("ws", first), *call.spans)
             if call.dialect == "xml":
                 self.parameters(call)
             cut = call.end == ENDLESS
@@ -249,8 +245,8 @@ class _Spec:
         last, decided = self.calls[-1], self.size if tag else min(first, self.place + WINDOW)
         last.note({"cut-call": cut, "missing-tool-call-close": not (cut or bare or tag == CLOSE)}, decided + 1)
         last.note({"cut-tag": tag == CUT and first < self.size and last.name is not None}, decided + 1)
-        self.emit("ws", first if tag else 0)
-        self.emit("call_close" if tag == CLOSE else "junk", {CLOSE: first + len(CLOSE), CUT: self.size, "": 0}[tag])
+        self.emit(("ws", first if tag else 0))
+        self.emit(("call_close" if tag == CLOSE else "junk", {CLOSE: first + len(CLOSE), CUT: self.size, "": 0}[tag]))
 
     def json_call(self, start: int) -> SpecCall | None:
         """The call that the object at `start` is, nameless if the input ends before the name; None: text (F12, F17–F20, C7)."""
@@ -302,7 +298,7 @@ class _Spec:
             text = end_of(r"\s*", self.text, self.place)
             end, found = self.first(text, lambda i: self.at(i, PARAM, UNFN, CLOSE, OPEN, FN, BLANK_LINE))
             for i in range(self.place, end):
-                self.emit("ws" if self.text[i] in WS else "junk", i + 1)
+                self.emit(("ws" if self.text[i] in WS else "junk", i + 1))
             call.note({"malformed-parameter": end > text})
             tag = CUT if regex(PARAMETER_CUT).match(self.text, end) else found
             how = self.parameter(call) if tag == PARAM else how
@@ -311,7 +307,7 @@ class _Spec:
         call.complete = self.place == self.size and all_closed and (self.ended or bool(call.args)) if cut else tag != BLANK_LINE
         call.end = ENDLESS if cut else max(self.decided, self.place + len(tag) + (tag == BLANK_LINE))
         call.note({"missing-function-close": tag in (CLOSE, OPEN, FN)})
-        self.emit("fn_close", self.place + len(tag) if tag == UNFN else 0)
+        self.emit(("fn_close", self.place + len(tag) if tag == UNFN else 0))
 
     def parameter(self, call: SpecCall) -> str:
         """A parameter tag (M1 to M6) and its value, discarded if it has no name; how that ends (7.3, M7)."""
@@ -320,10 +316,9 @@ class _Spec:
         key, quoted = clean_name(written)
         named = key != "" and (any if mark == ">" else all)((plain(key), fits(key, self.known)))
         start = self.place + len(PARAM + written + mark) if named else end_of(f"<parameter={NAME}>?", self.text, self.place)
-        self.emit("param_open", self.place + len(PARAM))
+        self.emit(("param_open", self.place + len(PARAM)))
         if named:
-            self.emit("key", self.place + len(written))
-            self.emit("param_open_end", start)
+            self.emit(("key", self.place + len(written)), ("param_open_end", start))
             call.note({MARKS[mark]: mark != ">", "quoted-name": quoted, "undeclared-parameter": not fits(key, self.known)})
         else:
             empty = clean_name(self.text[self.place : start].rstrip(">"))[0] == ""
@@ -333,13 +328,10 @@ class _Spec:
         if named:
             first = start + self.text.startswith("\n", start)
             last = end - (first < end < self.size and self.text[end - 1] == "\n")
-            self.emit("value_lead_nl", first)
-            self.emit("value", last)
-            self.emit("value_trail_nl", end)
+            self.emit(("value_lead_nl", first), ("value", last), ("value_trail_nl", end))
             call.args.append((key, self.text[first:last], how != CUT))
             call.note({how: how in (MALFORMED, MISSING)})
-        self.emit("junk", end)
-        self.emit("param_close", end_of(CLOSER, self.text, end))
+        self.emit(("junk", end), ("param_close", end_of(CLOSER, self.text, end)))
         return str(how)
 
     def value_end(self, i: int, start: int, given: set[str | None]) -> str:
@@ -394,10 +386,11 @@ class _Spec:
         run = regex(r"\s{0,1024}(?!\s)").match(self.text, i)
         return run.end() if run else self.size + 1
 
-    def emit(self, kind: str, end: int) -> None:
-        """Go on to `end`, unless that is reached already. What has a kind keeps it."""
-        self.kinds[self.place : end] = [given or kind for given in self.kinds[self.place : end]]
-        self.place = max(self.place, end)
+    def emit(self, *spans: tuple[str, int]) -> None:
+        """Go on to the end of each span that is not reached already. What has a kind keeps it."""
+        for kind, end in spans:
+            self.kinds[self.place : end] = [given or kind for given in self.kinds[self.place : end]]
+            self.place = max(self.place, end)
 
 
 def parse_spec(text: str, format: str = "qwen3.5", **options: Any) -> SpecResult:
