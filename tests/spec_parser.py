@@ -166,17 +166,17 @@ class _Spec:
 
     # --------------------------------------------------------------------------------------------- sections (3, 6, 9)
     def section(self) -> None:
-        """Read a section and the structure that ends it. WS at the section's two ends is layout (9)."""
-        start = closers = self.place  # `closers`: the end of the stray closers
+        """Read a section and the structure that ends it. WS at its two ends is layout; a tag that was removed counts as WS (9)."""
+        start = closers = self.place  # `closers`: where the stray closers end
         lines = UNFENCED if self.policy.fenced_call == "text" else r"(?:.*\n)*"
-        line = lines + r"[ \t]*"
+        line = lines + r"[ \t]*"  # at line start; `before`: what may stand in the section in front of a call, by rule (6)
         before = {"always": r"[\s\S]*", "anywhere": lines + ".*", "line": line, "declared": line, "never": "(?!)"}
         rules = {OPEN: self.policy.call_in_reasoning} if self.thinking else {OPEN: "anywhere", FN: self.policy.bare_function}
         for i in range(start, self.size + 1):
             tag = self.tags.get(i, "")
             end = i + len(tag)
             leads = tag == THINK and i == self.ws(start) and not self.calls and (start == 0 or start <= self.began < end)
-            if i == self.size or leads or (tag == UNTHINK and self.thinking):
+            if i == self.size or leads or (tag == UNTHINK and self.thinking):  # `leads` the turn, or in R8 and R13
                 break
             if tag in (CLOSE, UNFN, UNPARAM) and self.calls and i - start <= WINDOW and not self.text[closers:i].strip(WS):
                 self.kinds[i:end] = ["stray"] * len(tag)
@@ -251,12 +251,12 @@ class _Spec:
     def json_call(self, start: int) -> SpecCall | None:
         """The call that the object at `start` is, nameless if the input ends before the name; None: text (F12, F17–F20, C7)."""
         members, outcome, stop, behind = read_object(self.text, start)
-        call, named, whole, again = SpecCall(dialect="json"), 0, False, False  # `whole`: arguments, closed
+        call, name_end, whole, again = SpecCall(dialect="json"), 0, False, False  # `whole`: there are arguments, and whole
         for key, begin, end, closed in members:
             first, limit = self.text[begin], begin + 1 + self.max_held
             string = json.loads(self.text[begin:end], strict=False) if first == '"' and closed else ""
-            if key == '"name"' and not named and (closed or first != '"'):
-                named = end if first == '"' else begin + 1
+            if key == '"name"' and not name_end and (closed or first != '"'):
+                name_end = end if first == '"' else begin + 1
                 call.name = string if 0 < len(string) <= 256 else None
                 call.spans += [("json_close" if call.args else "json_open", begin), ("json_name", end)]
             elif key in ARGUMENTS and not call.args and first != "n":
@@ -267,15 +267,15 @@ class _Spec:
                     call.args.append((None, self.text[begin:right], whole))
                     call.spans += [("json_open", begin), ("json_args", right)]
                     call.note({"aliased-arguments": key == '"parameters"'})
-                if right < end or closed > whole:
+                if right < end or (closed and not whole):
                     outcome, stop, behind = "fault", right, end_of(QUOTED, self.text, begin)
                     break
             elif key == '"name"' or (key in ARGUMENTS and call.args):
                 again = True
-        too_long = (named or stop + (outcome != "end")) - start > self.max_held
+        too_long = (name_end or stop + (outcome != "end")) - start > self.max_held
         if call.name is None or too_long:
             self.turn.note({"window-exceeded": too_long}, start + self.max_held + 1)
-            return SpecCall() if outcome == "end" and not named and not too_long else None
+            return SpecCall() if outcome == "end" and not name_end and not too_long else None
         decided = stop + 1
         if whole and closed and outcome != "closed" and stop == end_of(JWS, self.text, end) <= end + WINDOW:
             tag = self.at(stop, CLOSE, OPEN)  # only the last brace is missing (F12), or may be
@@ -292,7 +292,7 @@ class _Spec:
     # ----------------------------------------------------------------------------------------- XML calls (5, 7, 10.4)
     def parameters(self, call: SpecCall) -> None:
         """All of a call behind `<function=NAME>`: parameters, and junk between them (F3, F22, C3)."""
-        self.known, self.decided = (self.tools or {}).get(call.name or ""), 0  # its parameters; where a missing close was
+        self.known, self.decided = (self.tools or {}).get(call.name or ""), 0  # its parameters; see `follower`
         tag, how, all_closed = PARAM, CLOSED, True
         while tag == PARAM and how != CUT:
             text = end_of(r"\s*", self.text, self.place)
@@ -304,7 +304,8 @@ class _Spec:
             how = self.parameter(call) if tag == PARAM else how
             all_closed &= how in (CLOSED, MALFORMED)
         cut = CUT in (tag, how)
-        call.complete = self.place == self.size and all_closed and (self.ended or bool(call.args)) if cut else tag != BLANK_LINE
+        closed = self.place == self.size and all_closed and (self.ended or bool(call.args))  # for `truncated_call`
+        call.complete = closed if cut else tag != BLANK_LINE
         call.end = ENDLESS if cut else max(self.decided, self.place + len(tag) + (tag == BLANK_LINE))
         call.note({"missing-function-close": tag in (CLOSE, OPEN, FN)})
         self.emit(("fn_close", self.place + len(tag) if tag == UNFN else 0))
@@ -314,7 +315,8 @@ class _Spec:
         tag = regex(PARAMETER).match(self.text, self.place)
         written, mark = tag.groups() if tag else ("", "")
         key, quoted = clean_name(written)
-        named = key != "" and (any if mark == ">" else all)((plain(key), fits(key, self.known)))
+        enough = any if mark == ">" else all
+        named = key != "" and enough((plain(key), fits(key, self.known)))
         start = self.place + len(PARAM + written + mark) if named else end_of(f"<parameter={NAME}>?", self.text, self.place)
         self.emit(("param_open", self.place + len(PARAM)))
         if named:
