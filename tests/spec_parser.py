@@ -166,7 +166,7 @@ class _Spec:
 
     # --------------------------------------------------------------------------------------------- sections (3, 6, 9)
     def section(self) -> None:
-        """Read a section and the structure that ends it. WS at its two ends is layout; a tag that was removed counts as WS (9)."""
+        """Read a section and the structure that ends it. WS at its two ends is layout; removed tags count as WS (9)."""
         start = closers = self.place  # `closers`: where the stray closers end
         lines = UNFENCED if self.policy.fenced_call == "text" else r"(?:.*\n)*"
         line = lines + r"[ \t]*"  # at line start; `before`: what may stand in the section in front of a call, by rule (6)
@@ -391,7 +391,7 @@ class _Spec:
     def emit(self, *spans: tuple[str, int]) -> None:
         """Go on to the end of each span that is not reached already. What has a kind keeps it."""
         for kind, end in spans:
-            self.kinds[self.place : end] = [given or kind for given in self.kinds[self.place : end]]
+            self.kinds[self.place : end] = [old or kind for old in self.kinds[self.place : end]]
             self.place = max(self.place, end)
 
 
