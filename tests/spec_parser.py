@@ -172,7 +172,7 @@ class _Spec:
         line = lines + r"[ \t]*"  # at line start; `before`: what may stand in the section in front of a call, by rule (6)
         before = {"always": r"[\s\S]*", "anywhere": lines + ".*", "line": line, "declared": line, "never": "(?!)"}
         rules = {OPEN: self.policy.call_in_reasoning} if self.thinking else {OPEN: "anywhere", FN: self.policy.bare_function}
-        for i in range(start, self.size + 1):
+        for i in map(re.Match.start, regex(r"<|\Z").finditer(self.text, start)):
             tag = self.tags.get(i, "")
             end = i + len(tag)
             leads = tag == THINK and i == self.ws(start) and not self.calls and (start == 0 or start <= self.began < end)
@@ -380,7 +380,7 @@ class _Spec:
 
     def first(self, start: int, test: Callable[[int], Any]) -> tuple[int, Any]:
         """The first "<", newline or end of the input from `start` on that passes the test, and what that said."""
-        places = (found.start() for found in regex(r"[<\n]|\Z").finditer(self.text, start))
+        places = map(re.Match.start, regex(r"[<\n]|\Z").finditer(self.text, start))
         return next((i, found) for i in places if (found := test(i)) or i == self.size)
 
     def ws(self, i: int) -> int:
