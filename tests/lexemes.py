@@ -92,6 +92,7 @@ def settings(rng: random.Random) -> dict[str, Any]:
         "tools": rng.choice(TOOL_CHOICES),
         "start": rng.choice(STARTS),
         "policy": policies(rng),
+        "max_held": rng.choice((1 << 20, 1 << 20, 1 << 20, rng.randint(1, 90))),
     }
 
 

@@ -46,8 +46,7 @@ PARAMETER_CUT = rf"(?:<parameter=({NAME})|{prefixes(PARAM)})\Z"
 CLOSER = r"</parameter([^<>\n]{0,32})>"
 CLOSER_CUT = rf"(?:</parameter[^<>\n]{{0,32}}|{prefixes(UNPARAM)})\Z"
 JWS = r"[ \t\n\r]*"
-JSON_OPENER = r"\{[ \t\n\r]{0,1024}(?:" + "|".join(JSON_KEYS) + ")"
-JSON_OPENER_CUT = r"\{[ \t\n\r]{0,1024}(?:" + prefixes(*JSON_KEYS) + r")\Z"
+JSON_OPENER = rf"\{{[ \t\n\r]{{0,1024}}(?:{'|'.join(JSON_KEYS)}|(?:{prefixes(*JSON_KEYS)})\Z)"
 STRING = r'"[^"\\]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\]*)*'  # control characters are accepted
 TOKEN = rf'[{{}}\[\],:]|{STRING}"|true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?'
 WORDS = prefixes("-", "true", "false", "null")
@@ -214,9 +213,9 @@ class _Spec:
         if opener and regex(r"\s{0,1024}(?:<|\Z)").match(self.text, opener.end()):
             name, quoted = clean_name(opener["name"])
             call = SpecCall(name, "xml", [(kind, opener.end(kind)) for kind in opener.re.groupindex])
-        elif regex(JSON_OPENER).match(self.text, i):
+        elif regex(JSON_OPENER).match(self.text, i, i + self.max_held):
             call = self.json_call(i)
-        elif i <= self.size and regex(f"{FUNCTION_CUT}|{JSON_OPENER_CUT}").match(self.text, i):
+        elif i <= self.size and regex(FUNCTION_CUT).match(self.text, i):
             call = SpecCall()
         if call is None or call.name is None:
             return None if self.ended else call
@@ -251,7 +250,8 @@ class _Spec:
     def json_call(self, start: int) -> SpecCall | None:
         """The call that the object at `start` is, nameless if the input ends before the name; None: text (F12, F17–F20, C7)."""
         members, outcome, stop, behind = read_object(self.text, start)
-        call, name_end, whole, again = SpecCall(dialect="json"), 0, False, False  # `whole`: there are arguments, and whole
+        call, name_end, again = SpecCall(dialect="json"), 0, False
+        whole = hollow = False  # there are arguments, and whole; they are a string that holds no object
         for key, begin, end, closed in members:
             first, limit = self.text[begin], begin + 1 + self.max_held
             string = json.loads(self.text[begin:end], strict=False) if first == '"' and closed else ""
@@ -267,16 +267,16 @@ class _Spec:
                     call.args.append((None, self.text[begin:right], whole))
                     call.spans += [("json_open", begin), ("json_args", right)]
                     call.note({"aliased-arguments": key == '"parameters"'})
-                if right < end or (closed and not whole):
+                if right < end or (hollow := closed and not whole):
                     outcome, stop, behind = "fault", right, end_of(QUOTED, self.text, begin)
                     break
             elif key == '"name"' or (key in ARGUMENTS and call.args):
                 again = True
-        too_long = (name_end or stop + (outcome != "end")) - start > self.max_held
+        decided = stop + (outcome == "fault" and not hollow)
+        too_long = (name_end or decided) - start > self.max_held
         if call.name is None or too_long:
             self.turn.note({"window-exceeded": too_long}, start + self.max_held + 1)
             return SpecCall() if outcome == "end" and not name_end and not too_long else None
-        decided = stop + 1
         if whole and closed and outcome != "closed" and stop == end_of(JWS, self.text, end) <= end + WINDOW:
             tag = self.at(stop, CLOSE, OPEN)  # only the last brace is missing (F12), or may be
             outcome = "end" if tag == CUT and not self.ended else "short" if tag else outcome
@@ -358,7 +358,7 @@ class _Spec:
         """Whether this beginning of a NAME, at the end of the input, may become one that ends the value (7.4)."""
         begun, word = begun.lstrip(" \t"), begun.strip(" \t")
         if self.known is None:
-            return not begun or (plain(word) is not None and (word == begun or clean_name(word)[0] not in given))
+            return not begun or (plain(word) is not None and (word == begun or clean_name(word)[0] not in {"", *given}))
         forms = [form for name in self.known - given for form in (name, f'"{name}"', f"'{name}'")]
         return any(form.startswith(begun) or form == word for form in forms)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import lexemes
 import pytest
+from soak import differs
 
 import qwenparse
-from qwenparse.testing import Accumulated
+from qwenparse.testing import Accumulated, check
 
 
 @pytest.mark.parametrize("rest", ["}", ', "arguments": null}', ', "argu', ", x}"])
@@ -138,3 +139,27 @@ def test_a_buffer_that_cannot_be_read_changes_nothing() -> None:
 def test_an_id_factory_is_called() -> None:
     with pytest.raises(TypeError):
         qwenparse.Parser("qwen3", id_factory=5)  # type: ignore[arg-type]
+
+
+MAX_HELD = [
+    ('<tool_call>{"foo' + "y" * 40, 16, False),  # 4: the first key shows it, whatever its length
+    ('<tool_call>{"a' + "y" * 40, 4, False),
+    ('<tool_call>{"a', 3, False),  # 5: so many may be held
+    ('<tool_call>{"ae', 3, True),
+    ("<tool_call>{" + "\n" * 40, 16, True),
+    ('<tool_call>{"id": 12345}', 13, False),  # closed without a name
+    ('<tool_call>{"id": 12345}', 12, True),
+    ('<tool_call>{"arguments": "{\\"a\\": }1}"', 27, False),
+    ('<tool_call>{"name":"h","arguments":"{\\"cmd\\": \\"ls\\"x', 15, False),  # 6: an escaped quote does not close
+    ('<tool_call>{"name":"h","arguments":"{\\"cmd\\": \\"ls\\"}"}', 14, False),
+]
+
+
+@pytest.mark.parametrize(("text", "max_held", "exceeded"), MAX_HELD)
+def test_max_held_counts_what_is_held_in_every_cutting(text: str, max_held: int, exceeded: bool) -> None:
+    for stop in lexemes.STOPS:
+        settings: dict[str, Any] = {"format": "qwen3", "tools": None, "start": "content", "max_held": max_held}
+        assert not differs(text, stop, settings)
+        check(text, stop=stop, every_prefix=True, **settings)
+        codes = [issue.code for issue in qwenparse.parse(text, stop=stop, **settings).issues]
+        assert ("window-exceeded" in codes) is exceeded

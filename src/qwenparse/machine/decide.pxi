@@ -262,7 +262,8 @@ cdef class _Decisions(_JsonBlock):
         cdef str word = written.rstrip(" \t")           # behind a blank the name cannot grow
         cdef bint quoted
         if self.params is None:
-            return _plain(word) and (word == written or not self._is_given(_clean_name(word, &quoted)))
+            name = _clean_name(word, &quoted)
+            return _plain(word) and (word == written or (bool(name) and not self._is_given(name)))
         for name in self.params:
             if not self._is_given(name):
                 for form in (name, f'"{name}"', f"'{name}'"):

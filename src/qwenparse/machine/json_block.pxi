@@ -76,7 +76,7 @@ cdef class _JsonBlock(_Lexemes):
                     stop = self.j_start + self.max_held
             if self.j_current >= MEMBER_ARGS and self.j_args_string:
                 m = self.j_val + 1
-                if self.j_at - m >= self.max_held and self._c(self.j_at) != 34:
+                if self.j_at - m >= self.max_held and (self._c(self.j_at) != 34 or self.json.state != J_STRING):
                     return JP_FAULT
                 if stop - m > self.max_held:
                     stop = m + self.max_held
@@ -153,8 +153,6 @@ cdef class _JsonBlock(_Lexemes):
                     return JP_ARGS_END
             if said & JE_DONE:
                 return JP_END
-        if head and self.j_at - self.j_start >= self.max_held:
-            return JP_LONG
         return JP_MORE
 
     cdef bint _args_hold_object(self, bint head) except -1:
@@ -204,8 +202,10 @@ cdef class _JsonBlock(_Lexemes):
             self._json_begin(start)
         while True:
             point = self._json_read(True)
+            if (point == JP_MORE or point == JP_LONG) and self.j_first and not self._opener_could():
+                return JP_FAULT
             if point == JP_MORE:
-                return JP_FAULT if self.j_first and not self._opener_could() else JP_MORE
+                return JP_MORE
             if point == JP_NAME:
                 name = self._slice(self.j_val + 1, self.j_at - 1)
                 if find_char(self.kind, self.data, self.j_val, self.j_at, 92) < self.j_at:
