@@ -36,12 +36,12 @@ VALUE_ISSUES = ("type-mismatch", "duplicate-parameter")
 
 def parser(s: Settings, **more: Any) -> Parser:
     """A parser with these settings."""
-    return Parser(s.format, tools=TOOLSETS[s.tools], start=s.start, policy=s.policy, **more)
+    return Parser(s.format, tools=TOOLSETS[s.tools], **s.options, **more)
 
 
 def whole(s: Settings, data: str | bytes, **more: Any) -> Turn:
     """The turn of the whole completion."""
-    turn: Turn = parse(data, s.format, tools=TOOLSETS[s.tools], start=s.start, policy=s.policy, stop=s.stop, **more)
+    turn: Turn = parse(data, s.format, tools=TOOLSETS[s.tools], **s.options, stop=s.stop, **more)
     return turn
 
 
@@ -153,7 +153,7 @@ _MERGED = frozenset((ReasoningDelta, ContentDelta, ArgumentDelta, Markup))
 def specification(s: Settings, body: bytes, **more: Any) -> Turn:
     """The turn is what the executable specification says: spans, issues, calls, the clean view."""
     turn = whole(s, body)
-    spec = parse_spec(read(body), s.format, tools=TOOLS[s.tools], start=s.start, policy=s.policy, stop=s.stop, **more)
+    spec = parse_spec(read(body), s.format, tools=TOOLS[s.tools], **s.options, stop=s.stop, **more)
     same(turn, spec)
     return turn
 
@@ -179,7 +179,7 @@ def same(turn: Turn, spec: SpecResult) -> None:
 def accumulated(s: Settings, body: bytes, way: int, *, steps: int = 48) -> None:
     """I3, I7, I8: deltas add up to the turn, at every step if there are few; JSON pieces to the calls' JSON texts."""
     pieces = cuttings(s, body, way)
-    p = DeltaParser(s.format, tools=TOOLSETS[s.tools], start=s.start, policy=s.policy)
+    p = DeltaParser(s.format, tools=TOOLSETS[s.tools], **s.options)
     sum_ = Accumulated(p)
     for piece in pieces:
         delta = p.feed(piece)
@@ -254,8 +254,7 @@ def token_ids(s: Settings, ids: Sequence[int], table: TokenTable, rng: random.Ra
         text,
         s.format,
         tools=TOOLS[s.tools],
-        start=s.start,
-        policy=s.policy,
+        **s.options,
         stop=s.stop,
         certain=frozenset(certain),
         id_tags=frozenset(table.tag_ids),

@@ -22,7 +22,7 @@ def main() -> None:
         for data in inputs:
             s, body = settings(data)
             tools = TOOLSETS[s.tools]
-            parser = Parser(s.format, tools=tools, start=s.start, policy=s.policy)
+            parser = Parser(s.format, tools=tools, **s.options)
             parser.feed(body[: len(body) // 2])
             copy = parser.copy()
             parser.feed(body[len(body) // 2 :])
@@ -31,7 +31,7 @@ def main() -> None:
             parser.reset()
             parser.feed(body[:30])
             del copy
-            deltas = DeltaParser(s.format, tools=tools, start=s.start, policy=s.policy)
+            deltas = DeltaParser(s.format, tools=tools, **s.options)
             for i in range(0, len(body), 7):
                 deltas.feed(body[i : i + 7])
             ids = Parser(s.format, tools=tools, tokens=table)

@@ -1,7 +1,7 @@
 """How the first bytes of an input choose parser settings and cuts, so that one corpus serves every target.
 
-Byte 0: format and start state. Byte 1: tools. Byte 2: policy. Byte 3: how the turn ends, and the way of cutting.
-Four zero bytes are the defaults: format `qwen3.5`, its start state, tools unknown, default policy, `im_end`, cut by
+Byte 0: format and start state. Byte 1: tools, and `max_held`. Byte 2: policy. Byte 3: how the turn ends, and the way of
+cutting. Four zero bytes are the defaults: format `qwen3.5`, its start state, tools unknown, default policy, `im_end`, cut by
 characters.
 """
 
@@ -13,6 +13,7 @@ from qwenparse import Policy, ToolSet
 from qwenparse.formats import POLICY_VALUES
 
 HEADER = 4
+MAX_HELD = 1 << 20
 
 
 def _tool(name: str, **parameters: Any) -> dict[str, Any]:
@@ -77,6 +78,12 @@ class Settings(NamedTuple):
     policy: Policy
     stop: Literal["im_end", "other_stop", "none"]
     cut: int
+    max_held: int
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What parser and specification take alike."""
+        return {"start": self.start, "policy": self.policy, "max_held": self.max_held}
 
 
 _KNOWN: dict[bytes, Settings] = {}
@@ -89,7 +96,8 @@ def settings(data: bytes) -> tuple[Settings, bytes]:
     if known is None:
         a, b, c, d = head.ljust(HEADER, b"\0")
         format, start = STARTS[a % len(STARTS)]
-        known = Settings(format, start, b % len(TOOLS), POLICIES[c], STOPS[d & 3], d >> 2)
+        max_held = (b >> 2) - 31 if b > 127 else MAX_HELD
+        known = Settings(format, start, b % len(TOOLS), POLICIES[c], STOPS[d & 3], d >> 2, max_held)
         if len(_KNOWN) < 1 << 16:
             _KNOWN[head] = known
     return known, data[HEADER:]

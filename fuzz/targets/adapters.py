@@ -123,7 +123,7 @@ def one(data: bytes) -> None:
 
 def check(s: Settings, body: bytes, make: Any, add_up: Any) -> None:
     """One adapter over one cutting."""
-    parser = DeltaParser(s.format, tools=TOOLSETS[s.tools], start=s.start, policy=s.policy)
+    parser = DeltaParser(s.format, tools=TOOLSETS[s.tools], **s.options)
     stream = make(parser, model="m")
     items = [item for piece in cuttings(s, body, s.cut) for item in stream.feed(piece)]
     items += stream.close(FINISH[s.stop])

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from fuzz.checks import whole
-from fuzz.settings import settings
+from fuzz.settings import MAX_HELD, settings
 from qwenparse import Policy
 
 NATIVE = True
@@ -41,7 +41,7 @@ def one(data: bytes) -> None:
     text = HEAD + body.decode("utf-8", "surrogateescape")
     if text.count("[") + text.count("{") > 400:
         return
-    s = s._replace(format="qwen3", start="content", tools=0, stop="none", policy=Policy())
+    s = s._replace(format="qwen3", start="content", tools=0, stop="none", policy=Policy(), max_held=MAX_HELD)
     turn = whole(s, "<tool_call>\n" + text)
     try:
         value, end = DECODER.raw_decode(text)

@@ -13,7 +13,7 @@ MIN_EDGES = 1400
 def one(data: bytes) -> None:
     """`data`: header and completion. The short way, for speed; `joined` says what is wrong."""
     s, body = settings(data)
-    parser = Parser(s.format, tools=TOOLSETS[s.tools], start=s.start, policy=s.policy, record=False)
+    parser = Parser(s.format, tools=TOOLSETS[s.tools], **s.options, record=False)
     events = [*parser.feed(body), *parser.close(stop=s.stop)]
     if "".join([e.raw for e in events]) != body.decode("utf-8", "surrogateescape") + STOP_TEXT[s.stop]:
         joined(s, body)

@@ -10,7 +10,7 @@ import pytest
 
 import qwenparse
 from fuzz import checks, seeds, targets, triage
-from fuzz.settings import HEADER, POLICIES, STARTS, TOOLS, settings
+from fuzz.settings import HEADER, MAX_HELD, POLICIES, STARTS, TOOLS, settings
 from fuzz.soak import generated
 from fuzz.targets import NAMES, facts, load
 from qwenparse import Policy
@@ -140,13 +140,14 @@ def test_settings_cover_their_tables() -> None:
     assert settings(b"")[0] == settings(bytes(HEADER))[0]
     default = settings(b"")[0]
     assert (default.format, default.start, default.tools) == ("qwen3.5", None, 0)
-    assert (default.policy, default.stop, default.cut) == (Policy(), "im_end", 0)
+    assert (default.policy, default.stop, default.cut, default.max_held) == (Policy(), "im_end", 0, MAX_HELD)
     seen = [settings(bytes((b, b, b, b)) + b"x")[0] for b in range(256)]
     assert {(s.format, s.start) for s in seen} == set(STARTS)
     assert {s.tools for s in seen} == set(range(len(TOOLS)))
     assert {s.stop for s in seen} == {"im_end", "other_stop", "none"}
     assert len(set(POLICIES)) == 192
     assert {s.cut for s in seen} == set(range(64))
+    assert {s.max_held for s in seen} == {MAX_HELD, *range(1, 33)}
 
 
 def test_seeds_hold(tmp_path: Any) -> None:
