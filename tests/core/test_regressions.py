@@ -151,6 +151,7 @@ MAX_HELD = [
     ('<tool_call>{"id": 12345}', 12, True),
     ('<tool_call>{"arguments": "{\\"a\\": }1}"', 27, False),
     ('<tool_call>{"name":"h","arguments":"{\\"cmd\\": \\"ls\\"x', 15, False),  # 6: an escaped quote does not close
+    ('<tool_call>{"name":"h","arguments":"{\\"cccccccc\\": \\"<tool_call>', 12, False),  # nor behind the border
     ('<tool_call>{"name":"h","arguments":"{\\"cmd\\": \\"ls\\"}"}', 14, False),
 ]
 

@@ -89,7 +89,7 @@ cdef class _JsonCalls(_Functions):
         self._end_arg(False)
         self._end_call(False)
         self.in_string = self.json.state in (J_STRING, J_ESCAPE, J_HEX) and self.json.depth > 0
-        self.escaped = False
+        self.escaped = self.json.state == J_ESCAPE
         self.j_text = None
         self.state = S_BROKEN
         self.stages = 0
