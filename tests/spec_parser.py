@@ -174,7 +174,7 @@ class _Spec:
         for i in map(re.Match.start, regex(r"<|\Z").finditer(self.text, start)):
             tag = self.tags.get(i, "")
             end = i + len(tag)
-            leads = tag == THINK and i == self.ws(start) and not self.calls and (start == 0 or start <= self.began < end)
+            leads = tag == THINK and i == self.ws(start) and not self.calls and start <= self.began
             if i == self.size or leads or (tag == UNTHINK and self.thinking):  # `leads` the turn, or in R8 and R13
                 break
             if tag in (CLOSE, UNFN, UNPARAM) and self.calls and i - start <= WINDOW and not self.text[closers:i].strip(WS):
@@ -352,14 +352,14 @@ class _Spec:
         self.decided = self.follower(tag, i + len(tag)) if tag in FOLLOWERS else 0
         if tag == CUT or (self.decided > self.size and not self.ended) or (begun and self.may_grow(begun[1] or "", given)):
             return CUT
-        return MISSING if self.decided or (parameter and name not in given and fits(name, self.known)) else ""
+        return MISSING if self.decided or (name and name not in given and fits(name, self.known)) else ""
 
     def may_grow(self, begun: str, given: set[str | None]) -> bool:
         """Whether this beginning of a NAME, at the end of the input, may become one that ends the value (7.4)."""
         begun, word = begun.lstrip(" \t"), begun.strip(" \t")
         if self.known is None:
             return not begun or (plain(word) is not None and (word == begun or clean_name(word)[0] not in {"", *given}))
-        forms = [form for name in self.known - given for form in (name, f'"{name}"', f"'{name}'")]
+        forms = [form for name in self.known - given - {""} for form in (name, f'"{name}"', f"'{name}'")]
         return any(form.startswith(begun) or form == word for form in forms)
 
     def follower(self, tag: str, end: int) -> int:

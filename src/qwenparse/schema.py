@@ -130,7 +130,7 @@ UNKNOWN_TOOLS: Final = ToolSet(None)
 
 
 def _read(tools: Iterable[Mapping[str, Any]]) -> Iterator[Tool]:
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
+    if isinstance(tools, (str, bytes, bytearray, memoryview, Mapping)) or not isinstance(tools, Iterable):
         raise FormatError(f"tools are a sequence of mappings, not {type(tools).__name__}")
     for place, given in enumerate(tools):
         function = given.get("function") if isinstance(given, Mapping) else None

@@ -30,11 +30,12 @@ def open_turn(
     chosen = get_format(format) if format is not None else guess_format(text, tail)
     if tail is None:
         return chosen, None
-    # Fewest last ids whose text is the tail: a token never spans the header's newline and the tail's beginning
+    # Fewest last ids whose bytes are the tail: a token never spans the header's newline and the tail's beginning
     # unless the tail is empty or begins with a newline, and then the header ends inside it.
-    start = len(ids)
-    while start and len(tokens.decode(ids[start:])) < len(tail):
+    start, missing = len(ids), len(tail.encode("utf-8", "surrogateescape"))
+    while start and missing > 0:
         start -= 1
+        missing -= len(tokens.decode_bytes(ids[start : start + 1]))
     return chosen, ids[start:] if tokens.decode(ids[start:]) == tail else tail
 
 

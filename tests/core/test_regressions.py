@@ -164,3 +164,31 @@ def test_max_held_counts_what_is_held_in_every_cutting(text: str, max_held: int,
         check(text, stop=stop, every_prefix=True, **settings)
         codes = [issue.code for issue in qwenparse.parse(text, stop=stop, **settings).issues]
         assert ("window-exceeded" in codes) is exceeded
+
+
+@pytest.mark.parametrize("value", ["1", "0", "5e3", "-1.5", '"s"', "{}", "true", "[1]"])
+@pytest.mark.parametrize(("blanks", "forgiven"), [(1024, True), (1025, False)])
+@pytest.mark.parametrize("end", ["</tool_call>", ""])
+def test_a_missing_last_brace_is_forgiven_within_a_window(value: str, blanks: int, forgiven: bool, end: str) -> None:
+    text = '<tool_call>{"name":"h","arguments":{},"x":' + value + " " * blanks + end
+    assert not differs(text, "im_end", {"format": "qwen3", "tools": None, "start": "content"})
+    assert qwenparse.parse(text, "qwen3", start="content", stop="im_end").calls[0].complete is forgiven
+
+
+@pytest.mark.parametrize("tag", ["<parameter=>", '<parameter="">', "<parameter='", "<parameter="])
+@pytest.mark.parametrize("stop", lexemes.STOPS)
+def test_a_declared_parameter_without_a_name_is_none(tag: str, stop: str) -> None:
+    tools = [{"name": "read", "parameters": {"properties": {"": {"type": "string"}, "x": {"type": "string"}}}}]
+    text = f"<tool_call><function=read><parameter=x>v\n{tag}"
+    for whole in (text, text + "w</parameter></function></tool_call>"):
+        assert not differs(whole, stop, {"format": "qwen3.5", "tools": tools, "start": "content"})
+    assert qwenparse.parse(whole, "qwen3.5", tools=tools, start="content").calls[0].arguments == {"x": f"v\n{tag}w"}
+
+
+@pytest.mark.parametrize("wrong", [
+    {"max_held": 2**63}, {"max_held": -(2**80)}, {"max_held": 0}, {"max_held": 1.5}, {"tokens": 5}, {"tokens": [b"a"]},
+    {"tools": memoryview(b"abcd").cast("B", (2, 2))}, {"tools": bytearray(b"a")},
+])  # fmt: skip
+def test_wrong_settings_raise_type_or_value_errors(wrong: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        qwenparse.Parser("qwen3.5", **wrong)

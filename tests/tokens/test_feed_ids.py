@@ -310,6 +310,46 @@ print((memory() - before) / len(live))
 """
 
 
+STEADY = """
+import qwenparse
+from qwenparse.tokens import TokenTable
+table = TokenTable.from_ranks({bytes([k]): k for k in range(256)}, {"<think>": 256, "</tool_call>": 257})
+parser = qwenparse.Parser("qwen3.5", start="content", tokens=table, record=False)
+parser.feed_ids(list(b"hi"))
+
+def memory():
+    import resource
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def feed(count):
+    for _ in range(count // 2):
+        parser.feed_ids(256)
+        parser.feed_ids([257, 97])
+
+feed(1000)
+before = memory()
+feed(600_000)
+print(memory() - before)
+"""
+
+
+@pytest.mark.measures
+def test_tags_that_mean_nothing_here_are_not_remembered() -> None:
+    out = subprocess.run([sys.executable, "-c", STEADY], check=True, capture_output=True, text=True).stdout
+    assert float(out) < 1024 * (1024 if sys.platform == "darwin" else 1)
+
+
+def test_the_tail_of_a_prompt_of_ids_is_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = TokenTable.from_ranks({bytes([k]): k for k in range(256)}, {"<|im_start|>": 256})
+    ids = [256, *b"assistant\n<think>\n" + "wörd ".encode() * 1000]
+    decoded = []
+    decode = TokenTable.decode_bytes
+    monkeypatch.setattr(TokenTable, "decode_bytes", lambda self, some: (decoded.append(len(some)), decode(self, some))[1])
+    parser = qwenparse.Parser.for_prompt(ids, tokens=table, format="qwen3.5")
+    assert parser.gen_prefix == "<think>\n" + "wörd " * 1000
+    assert sum(decoded) < 6 * len(ids)
+
+
 @pytest.mark.measures
 def test_a_live_parser_without_a_record_holds_less_than_2_kib() -> None:
     out = subprocess.run([sys.executable, "-c", LIVE], check=True, capture_output=True, text=True).stdout

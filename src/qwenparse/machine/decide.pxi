@@ -43,9 +43,7 @@ cdef class _Decisions(_JsonBlock):
 
     cdef bint _is_parameter(self, str name) except -1:
         """Whether NAME may name a parameter: declared, or nothing is known of them and it is a plain word."""
-        if self.params is not None:
-            return name in self.params
-        return bool(name) and _plain(name)
+        return bool(name) and (_plain(name) if self.params is None else name in self.params)
 
     cdef inline bint _is_given(self, str name) except -1:
         return self.given is not None and name in self.given
@@ -146,7 +144,7 @@ cdef class _Decisions(_JsonBlock):
         cdef bint more = point == JP_MORE
         cdef Py_ssize_t end = self.j_at if self.json.state in (J_ZERO, J_INT, J_FRAC, J_EXP) else self.j_end
         # arguments is closed and a member has just ended: only the brace is missing
-        cdef bint whole = self.j_args_closed and self.json.depth == 1 and self.j_at - end <= WINDOW + 1 and (
+        cdef bint whole = self.j_args_closed and self.json.depth == 1 and self.j_at - end <= WINDOW and (
             self.json.state == J_AFTER or (more and end == self.j_at))
         if more:
             return A_HOLD if not self.closing else A_LAST_BRACE if whole and self.ended else A_CUT_CALL
@@ -265,7 +263,7 @@ cdef class _Decisions(_JsonBlock):
             name = _clean_name(word, &quoted)
             return _plain(word) and (word == written or (bool(name) and not self._is_given(name)))
         for name in self.params:
-            if not self._is_given(name):
+            if name and not self._is_given(name):
                 for form in (name, f'"{name}"', f"'{name}'"):
                     if (<str> form).startswith(written) or form == word:
                         return True

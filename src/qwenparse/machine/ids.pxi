@@ -57,6 +57,7 @@ cdef class _IdFeeding(_Feeding):
         cdef char* grown
         cdef unsigned char what = 0
         small[0] = 0
+        self._pass_certain()
         try:
             for k in range(count):
                 row = &rows[ids[k]]

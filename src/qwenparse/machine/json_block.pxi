@@ -108,7 +108,7 @@ cdef class _JsonBlock(_Lexemes):
                 self.j_at += 1
                 continue
             if said & (JE_END | JE_END_BEFORE):
-                self.j_end = self.j_at
+                self.j_end = self.j_at + (1 if said & JE_END else 0)
             if said & JE_KEY_START:
                 if self.j_first and self.j_at - self.j_start - 1 > WINDOW:
                     return JP_FAULT

@@ -70,11 +70,15 @@ cdef class _Lexemes(_State):
         at[0] = a
         return MORE if a == self.n and not self.closing else DONE
 
+    cdef inline void _pass_certain(self) noexcept:
+        """Those in front of what is held are done with."""
+        while self.certain_head < self.n_certain and self.certain[self.certain_head] < self.base + self.p:
+            self.certain_head += 1
+
     cdef bint _is_certain(self, Py_ssize_t i) noexcept:
         cdef Py_ssize_t at = self.base + i
         cdef Py_ssize_t low, high, middle
-        while self.certain_head < self.n_certain and self.certain[self.certain_head] < self.base + self.p:
-            self.certain_head += 1
+        self._pass_certain()
         low = self.certain_head
         high = self.n_certain
         while low < high:

@@ -118,7 +118,7 @@ cdef class _State:
     cdef Py_ssize_t blank
     cdef bint at_value_start, discard, value_bol
     cdef Json json
-    cdef Py_ssize_t j_start, j_at, j_val, j_end
+    cdef Py_ssize_t j_start, j_at, j_val, j_end     # where block, unread rest, last member's value begin; where that ends
     cdef char j_key[12]             # the key of depth 1, as far as it matters
     cdef Py_ssize_t j_key_size
     cdef int j_member, j_current
@@ -173,8 +173,9 @@ cdef class _State:
         free(self.json.stack)
 
     def __init__(self, format, *, tools=None, start=None, policy=None, tokens=None, str tags not None="ids",
-                 id_factory=None, bint record=True, Py_ssize_t max_held=1 << 20):
+                 id_factory=None, bint record=True, max_held=1 << 20):
         self._must_be_free(True)
+        cdef Py_ssize_t held
         cdef tuple facts = FORMATS.get(format) if type(format) is str else None
         if facts is None:
             self.format = formats.get_format(format)
@@ -194,7 +195,11 @@ cdef class _State:
             raise errors.FormatError(f"tags={tags!r}: it takes 'ids', 'text'")
         if id_factory is not None and not callable(id_factory):
             raise TypeError(f"id_factory is called without arguments for each id; a {type(id_factory).__name__} cannot be")
-        if max_held < 1:
+        try:
+            held = max_held
+        except OverflowError:
+            raise ValueError("max_held is not a size") from None
+        if held < 1:
             raise ValueError("max_held must be at least 1")
         self.start = start
         self.tools = tools if type(tools) is _toolset_type else _no_tools if tools is None else _make_toolset(tools)
@@ -207,7 +212,7 @@ cdef class _State:
         self.id_tags = 0 if tokens is None else self.table.id_tags
         self.id_factory = id_factory
         self.record = record
-        self.max_held = max_held
+        self.max_held = held
         self._begin()
 
     cdef int _begin(self) except -1:

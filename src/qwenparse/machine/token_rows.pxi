@@ -212,7 +212,10 @@ cdef _Table _table_of(tokens):
     if type(made) is _Table:
         return <_Table> made
     t = _Table.__new__(_Table)
-    blob, offsets, kinds = tokens.blob, tokens.offsets, tokens.kinds
+    try:
+        blob, offsets, kinds = tokens.blob, tokens.offsets, tokens.kinds
+    except AttributeError:
+        raise TypeError(f"tokens is a TokenTable, not a {type(tokens).__name__}") from None
     t.refs = (blob, offsets, kinds)
     t.size = tokens.size
     if len(kinds) != t.size or len(offsets) != 4 * (t.size + 1):
