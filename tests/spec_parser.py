@@ -1,7 +1,7 @@
 """The executable specification: whole text in, spans and issues out. It states docs/format.md and is never shipped.
 
-Numbers in comments are sections and rows of docs/format.md. Not covered: values and schemas (8, so neither
-`type-mismatch` nor `duplicate-parameter`), bytes and ids without bytes (`broken-utf8`, `unknown-token`).
+Numbers are sections and rows of docs/format.md. Not covered: values (8: `type-mismatch`, `duplicate-parameter`), bytes
+(`broken-utf8`, `unknown-token`), and where a candidate behind a call came to nothing, if the prompt ends inside it (3).
 """
 
 from __future__ import annotations
