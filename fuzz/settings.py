@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 from qwenparse import Policy, ToolSet
 from qwenparse.formats import POLICY_VALUES
+from qwenparse.values.literals import MAX_HELD
 
 HEADER = 4
-MAX_HELD = 1 << 20
 
 
 def _tool(name: str, **parameters: Any) -> dict[str, Any]:

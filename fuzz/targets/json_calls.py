@@ -11,8 +11,9 @@ import json
 from typing import Any
 
 from fuzz.checks import whole
-from fuzz.settings import MAX_HELD, settings
+from fuzz.settings import settings
 from qwenparse import Policy
+from qwenparse.values.literals import MAX_HELD
 
 NATIVE = True
 MIN_EDGES = 1300

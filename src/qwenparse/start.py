@@ -35,7 +35,7 @@ def open_turn(
     start, missing = len(ids), len(tail.encode("utf-8", "surrogateescape"))
     while start and missing > 0:
         start -= 1
-        missing -= len(tokens.decode_bytes(ids[start : start + 1]))
+        missing -= len(tokens[ids[start]] or b"")
     return chosen, ids[start:] if tokens.decode(ids[start:]) == tail else tail
 
 

@@ -108,11 +108,24 @@ def test_ids_without_bytes_come_back_with_the_record() -> None:
     assert again.issues == turn.issues and again.raw == turn.raw and again == turn
 
 
-def test_settings_of_the_wrong_kind() -> None:
-    with pytest.raises(TypeError, match=r"policy must be a qwenparse\.Policy"):
-        qwenparse.Parser("qwen3", policy={})  # type: ignore[arg-type]
-    with pytest.raises(qwenparse.FormatError, match="tags='bytes'"):
-        qwenparse.Parser("qwen3", tags="bytes")  # type: ignore[arg-type]
+WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"policy": {}}, TypeError, r"policy must be a qwenparse\.Policy"),
+    ({"tags": "bytes"}, qwenparse.FormatError, "tags='bytes'"),
+    ({"max_held": 2**63}, ValueError, "max_held is not a size"),
+    ({"max_held": -(2**80)}, ValueError, "max_held is not a size"),
+    ({"max_held": 0}, ValueError, "max_held must be at least 1"),
+    ({"max_held": 1.5}, TypeError, "float"),
+    ({"tokens": 5}, TypeError, "tokens is a TokenTable, not a int"),
+    ({"tokens": [b"a"]}, TypeError, "tokens is a TokenTable, not a list"),
+    ({"tools": memoryview(b"abcd").cast("B", (2, 2))}, qwenparse.FormatError, "not memoryview"),
+    ({"tools": bytearray(b"a")}, qwenparse.FormatError, "not bytearray"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error", "says"), WRONG)
+def test_settings_of_the_wrong_kind(wrong: dict[str, Any], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        qwenparse.Parser("qwen3", **wrong)
 
 
 def test_arrays_that_are_odd() -> None:

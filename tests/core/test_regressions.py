@@ -183,12 +183,3 @@ def test_a_declared_parameter_without_a_name_is_none(tag: str, stop: str) -> Non
     for whole in (text, text + "w</parameter></function></tool_call>"):
         assert not differs(whole, stop, {"format": "qwen3.5", "tools": tools, "start": "content"})
     assert qwenparse.parse(whole, "qwen3.5", tools=tools, start="content").calls[0].arguments == {"x": f"v\n{tag}w"}
-
-
-@pytest.mark.parametrize("wrong", [
-    {"max_held": 2**63}, {"max_held": -(2**80)}, {"max_held": 0}, {"max_held": 1.5}, {"tokens": 5}, {"tokens": [b"a"]},
-    {"tools": memoryview(b"abcd").cast("B", (2, 2))}, {"tools": bytearray(b"a")},
-])  # fmt: skip
-def test_wrong_settings_raise_type_or_value_errors(wrong: dict[str, Any]) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        qwenparse.Parser("qwen3.5", **wrong)

@@ -10,10 +10,11 @@ import pytest
 
 import qwenparse
 from fuzz import checks, seeds, targets, triage
-from fuzz.settings import HEADER, MAX_HELD, POLICIES, STARTS, TOOLS, settings
+from fuzz.settings import HEADER, POLICIES, STARTS, TOOLS, settings
 from fuzz.soak import generated
 from fuzz.targets import NAMES, facts, load
 from qwenparse import Policy
+from qwenparse.values.literals import MAX_HELD
 
 BODIES = [
     b"T.\n</think>\n\n<tool_call>\n<function=sh>\n<parameter=cmd>\nls\n</parameter>\n</function>\n</tool_call>",
